@@ -127,6 +127,8 @@ def run(evaluate, model, inputs, outputs, rtol, atol):
             found, wider = np.load(path), array(expected)
             if wider is None:
                 return "refused", "type of an output that is not read"
+            if isinstance(expected, onnx.TensorProto):
+                expected = numpy_helper.to_array(expected)
             if isinstance(expected, np.ndarray) and expected.dtype.name in WIDER:
                 found = found.astype(expected.dtype).astype(wider.dtype)
             if found.dtype != wider.dtype or found.shape != wider.shape:

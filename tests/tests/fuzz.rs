@@ -77,6 +77,8 @@ const NATIVE_BOUND: usize = 4 * native::DEFAULT_MAX_PAYLOAD as usize;
 
 /// A recording that is read and run again: its platform, and entries.
 const INPUTS_BOUND: usize = 64 << 20;
+/// Arrays of a file, twice and as files again; deflate packs by a factor of 1032 at most.
+const ARRAYS_BOUND: usize = 256 << 20;
 /// Twice a hub's platform, itself and as its recording runs again, and the inputs and outputs of both, which are compared.
 const HUB_BOUND: usize = 4 * INPUTS_BOUND;
 /// A platform, and what its engines write into memory: 64 bytes a nanosecond through the widest port, in the 10 ms that a
@@ -192,6 +194,7 @@ fn no_file_of_any_format_makes_its_reader_panic() {
             let (format, is_one) = came_to;
             // A platform takes its part of that.
             assert!(!format.starts_with("inputs") || most < INPUTS_BOUND, "{format}: {most} bytes");
+            assert!(!format.starts_with("np") || most < ARRAYS_BOUND, "{format}: {most} bytes");
             read.entry(format).or_default()[usize::from(is_one)] += 1;
         });
         read

@@ -13,7 +13,7 @@ use vp_protocols::native::{
 use vp_protocols::{remote_port, renode};
 use vp_study::energy::Coefficients;
 
-use super::{Target, files, put_piece, recordings, session};
+use super::{Target, files, put_piece, recordings, samples, session};
 
 #[path = "../../../vp-models/host/src/loadable/tests/builder.rs"]
 mod builder;
@@ -322,12 +322,13 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
     let small = Description::named("nv_small").expect("a built-in platform");
     let mut host = LocalHost::new(Platform::build(&small).expect("it can be built"));
     host.save(&mut saved).expect("it is at rest");
-    let contents: Vec<(&str, Vec<u8>)> = vec![
+    let mut contents: Vec<(&str, Vec<u8>)> = vec![
         ("platform", described("nv_small")),
         ("platform", described(Description::OTHER_NAMES[0])),
         ("network", read("networks/digits/network.toml")?),
         ("network", read("tests/data/networks/all_kinds.toml")?),
         ("network", files::GRAPH.into()),
+        ("network", files::CONSTANTS.into()),
         ("sheet", sheet.into()),
         ("study", study.into()),
         ("study", read("studies/latency.toml")?),
@@ -359,6 +360,7 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("tensor", vec![1; 18]),
         ("sc-log", SC_LOG.into()),
     ];
+    contents.extend(samples::corpus());
     let mut files = Vec::new();
     for (name, contents) in contents {
         let format = files::FORMATS.iter().position(|(known, _)| *known == name).expect("a known format");

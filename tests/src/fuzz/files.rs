@@ -24,7 +24,7 @@ use vp_study::rtl::{distribution, log, table::Table};
 use vp_study::{Store, Study};
 use vp_transport::tls;
 
-use super::{Choices, Form, recordings};
+use super::{Choices, Form, recordings, samples};
 
 /// Form of the target's cases.
 pub const FORM: Form = Form::Bytes;
@@ -33,7 +33,7 @@ pub const FORM: Form = Form::Bytes;
 type Read = fn(&[u8]) -> bool;
 
 /// The formats, by name. A case's first byte is a position here: new ones come at the end.
-pub const FORMATS: [(&str, Read); 26] = [
+pub const FORMATS: [(&str, Read); 30] = [
     ("platform", platform),
     ("network", network),
     ("sheet", |bytes| {
@@ -63,6 +63,10 @@ pub const FORMATS: [(&str, Read); 26] = [
     ("key", |bytes| in_file(bytes, "server.key", key)),
     ("tensor", |bytes| in_file(bytes, "weights.bin", weights)),
     ("sc-log", |bytes| in_file(bytes, "sc.log", |path| Trace::load(path).is_ok())),
+    ("picture", samples::picture),
+    ("npy", samples::array),
+    ("npz", samples::archive),
+    ("preprocess", samples::preprocess),
 ];
 
 /// Runs a case; one file.
@@ -97,6 +101,17 @@ fn tensor(name: &str) -> Result<Vec<u8>, String> {
 pub(super) const GRAPH: &str = "name = \"g\"\ninput = { height = 4, width = 4, channels = 2 }\n[[layer]]\nname = \"a\"\n\
                                 kind = \"activation\"\nfunction = \"relu\"\n[[layer]]\nname = \"p\"\nkind = \"pooling\"\n\
                                 method = \"max\"\nkernel = [2, 2]\nstride = [2, 2]\n";
+
+/// A network with constants for each channel, in files as [`tensor`] gives them.
+pub(super) const CONSTANTS: &str = "name = \"c\"\ninput = { height = 6, width = 4, channels = 2 }\n[[layer]]\nname = \"a\"\n\
+                                    kind = \"convolution\"\nkernels = 18\nkernel = [1, 2]\ndilation = [1, 2]\npadding = [0, 1]\n\
+                                    padding_value = -7\nweights = \"ww\"\nscales = { values = \"s\", shift = 8 }\n\
+                                    prelu = { values = \"s\", shift = 7 }\nconverter = { scale = 3, shift = 2 }\n[[layer]]\nname = \"m\"\n\
+                                    kind = \"pooling\"\nmethod = \"max\"\nglobal = true\n[[layer]]\nname = \"p\"\n\
+                                    kind = \"channel-product\"\ninput = \"a\"\nfactors = \"m\"\nrelu = true\n\
+                                    converter = { scale = 1, shift = 7 }\n[[layer]]\nname = \"s\"\nkind = \"scaling\"\n\
+                                    bias = { values = \"b\", shift = 2 }\nleaky = { scale = 3, shift = 2 }\n\
+                                    converter = { scale = 1, shift = 1 }\n";
 
 /// A job, beside a graph and an input for it.
 fn job(path: &Path) -> bool {

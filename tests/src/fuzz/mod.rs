@@ -15,6 +15,7 @@ pub mod registers;
 pub mod remote_port;
 pub mod renode;
 pub mod ring;
+mod samples;
 pub mod session;
 
 use std::collections::BTreeSet;

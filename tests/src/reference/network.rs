@@ -329,7 +329,7 @@ fn converted<E: Integer>(sum: i128, Converter { offset, scale, shift }: Converte
     E::of(saturate(shift_rounding(scaled, shift as i32), E::BITS))
 }
 
-/// What SDP has for each channel.
+/// Constants of SDP for each channel.
 struct Constants<'a> {
     bias: Option<&'a Bias>,
     scales: Option<&'a Scales>,

@@ -1,4 +1,4 @@
-//! What SDP and CSC do for each channel or kernel, by tables and between pixels: as networks say it, on each configuration and in
+//! Constants of SDP for each channel, its tables, and dilation of kernels: as networks say them, on each configuration and in
 //! each format that it has.
 
 use rand::{Rng as _, SeedableRng as _};
@@ -190,7 +190,7 @@ fn tables_of_functions_are_near_them() {
     }
 }
 
-/// Its method has factors where the products are shifted by what the sums lack, pads with a code, and looks sums up.
+/// Winograd's method has factors where their products are shifted by at least what the sums lack, pads with a code, and looks sums up.
 #[test]
 fn winograds_method_goes_with_scales_padding_and_tables() {
     let described = description("nv_full");

@@ -3,6 +3,7 @@
 use super::energy::is_sram;
 use super::file::Study;
 use super::measured::{Direction, Histogram, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
+use super::model;
 use super::networks::{self, NetworkFacts, Read};
 use super::point::Point;
 use super::watch::{Gauge, Latencies, Outstanding};
@@ -111,7 +112,7 @@ impl Bench {
     /// Why it cannot be run.
     pub fn job(&self, point: &Point) -> Result<Job, String> {
         let (description, settings) = point.description(&self.folder, self.seed)?;
-        let network = self.network(point)?;
+        let network = self.network(point, &description)?;
         let (options, limit) = (point.plan_options()?, self.limit);
         let batch = options.frames;
         let most = nvdla(&description)?.config.cubes_at_once();
@@ -164,16 +165,21 @@ impl Bench {
         }
     }
 
-    fn network(&self, point: &Point) -> Result<Arc<Read>, String> {
+    fn network(&self, point: &Point, description: &Description) -> Result<Arc<Read>, String> {
         let name = point.network()?;
         let settings = point.network_settings();
-        let key = format!("{name} {settings:?}");
-        let place = once(&self.networks, key);
-        place.get_or_init(|| networks::load(name, &settings, &self.folder).map(Arc::new)).clone()
+        if !model::is_one(name) {
+            let place = once(&self.networks, format!("{name} {settings:?}"));
+            return place.get_or_init(|| networks::load(name, &settings, &self.folder).map(Arc::new)).clone();
+        }
+        // What becomes of a model's nodes depends on the units that there are.
+        let config = &nvdla(description)?.config;
+        let place = once(&self.networks, format!("{name} {settings:?} {config:?}"));
+        place.get_or_init(|| model::load(name, &settings, &self.folder, config).map(Arc::new)).clone()
     }
 
     fn plan(&self, job: &Job) -> Result<Arc<Planned>, String> {
-        let loaded = self.network(&job.point)?;
+        let loaded = self.network(&job.point, &job.description)?;
         let (nvdla, memories) = (nvdla(&job.description)?, Memories::of(&job.description));
         let key = format!("{:016x} {:?} {memories:?} {:?}", loaded.identity, nvdla.config, job.options);
         let place = once(&self.plans, key);

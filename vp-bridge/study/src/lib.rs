@@ -22,6 +22,7 @@ mod knee;
 mod layout;
 mod measured;
 mod memories;
+mod model;
 mod named_once;
 mod networks;
 mod places;

@@ -47,7 +47,7 @@ pub struct NetworkFacts {
 
 impl NetworkFacts {
     /// Of a network, and the text that it was read from if that is TOML.
-    fn of(network: &Network, text: Option<&str>) -> NetworkFacts {
+    pub(super) fn of(network: &Network, text: Option<&str>) -> NetworkFacts {
         let is_cpu = |operation: &Operation| {
             matches!(operation, Operation::Upsampling(_) | Operation::SoftMax(_) | Operation::Cpu(_))
         };

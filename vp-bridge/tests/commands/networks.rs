@@ -99,6 +99,16 @@ fn what_is_wrong_with_a_layer_is_told_with_its_line_and_what_would_be_right() {
             ":5: mine cannot run on nv_small: layer `a`: stride: CSC.D_CONV_STRIDE_EXT.CONV_X_STRIDE_EXT = 0x9: the register holds 1 to 8",
         ),
         (
+            format!("{convolution}dilation = [33, 1]")
+                .replace("kernel = [1, 1]", "kernel = [2, 1]\npadding = [15, 0]")
+                .replace("width = 8", "width = 16"),
+            ":5: mine cannot run on nv_small: layer `a`: dilation: CSC.D_DILATION_EXT.X_DILATION_EXT = 0x21: the register holds 1 to 32",
+        ),
+        (
+            format!("{convolution}look_up = {{ values = 't.i16', start = 0, step = 0.5 }}"),
+            ":10: layer 1 `a`: look_up.step: found 0.5, expected a whole number",
+        ),
+        (
             format!("{convolution}converter = {{ scale = 1, shift = 64 }}"),
             ":10: layer 1 `a`: converter.shift: found 64, expected 0 to 63",
         ),
@@ -130,7 +140,7 @@ fn what_is_wrong_with_a_layer_is_told_with_its_line_and_what_would_be_right() {
         ),
         (
             elementwise.replace("multiply", "prod"),
-            ":9: layer 1 `a`: method: found `prod`, expected one of `add`, `multiply`, `maximum`\n",
+            ":9: layer 1 `a`: method: found `prod`, expected one of `add`, `multiply`, `maximum`, `minimum`\n",
         ),
         (elementwise.replace("method = 'multiply'\n", ""), ":5: layer 1 `a`: `method` is missing\n"),
         (

@@ -3,7 +3,7 @@
 use crate::messages::TensorProto;
 use crate::problem::Fault;
 use half::{bf16, f16};
-use vp_tensors::{ElementType, Elements, LARGEST_TENSOR, Tensor};
+use vp_tensors::{ElementType, Elements, Tensor, ValueType};
 
 /// Type of elements by its name and number in `TensorProto.DataType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,15 +107,12 @@ pub(crate) struct Constant {
 /// Returns a tensor of the file.
 pub(crate) fn read(proto: &TensorProto, external: &mut External<'_>) -> Result<Constant, Fault> {
     let data_type = DataType::of(proto.data_type.unwrap_or(0))?;
-    let wrong = || Fault::new(format!("a shape of {:?} is none of a tensor of at most 2 GiB", proto.dims));
+    let wrong = || Fault::new(format!("its shape is {:?}; no negative size would be right", proto.dims));
     let shape: Option<Vec<usize>> = proto.dims.iter().map(|&size| usize::try_from(size).ok()).collect();
     let shape = shape.ok_or_else(wrong)?;
-    let largest = data_type.bytes().max(data_type.element_type().bytes());
-    let bound = shape.iter().try_fold(largest, |product, &size| product.checked_mul(size.max(1)));
-    if bound.is_none_or(|bound| bound > LARGEST_TENSOR) {
-        return Err(wrong());
-    }
-    let count: usize = shape.iter().product();
+    let value_type = ValueType::new(data_type.element_type(), shape);
+    let count = value_type.elements()?;
+    let shape = value_type.shape;
     let elements = if proto.data_location == Some(1) {
         raw(&bytes_beside(proto, count * data_type.bytes(), external)?, data_type)
     } else if let Some(bytes) = &proto.raw_data {

@@ -51,7 +51,11 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} `{}`: {}", self.operator, self.node, self.what)?;
+        if self.operator.is_empty() {
+            write!(f, "`{}`: {}", self.node, self.what)?;
+        } else {
+            write!(f, "{} `{}`: {}", self.operator, self.node, self.what)?;
+        }
         match &self.instead {
             Some(instead) => write!(f, "; {instead}"),
             None => Ok(()),
@@ -68,12 +72,28 @@ pub struct Problems {
     pub more: usize,
 }
 
+/// Most characters of a text.
+const LONGEST_TEXT: usize = 400;
+
+/// Returns a text in one line, cut off where it is long.
+pub(crate) fn shortened(text: &str) -> String {
+    let mut short: String = text.chars().take(LONGEST_TEXT).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    vp_models::printable::one_line(&short).into_owned()
+}
+
 /// Most problems that are listed.
 const MOST_LISTED: usize = 1000;
 
 impl Problems {
-    /// Adds a problem.
-    pub(crate) fn push(&mut self, problem: Problem) {
+    /// Adds a problem, of whose texts the file may have made much.
+    pub(crate) fn push(&mut self, mut problem: Problem) {
+        let Problem { node, operator, what, instead } = &mut problem;
+        for text in [node, operator, what].into_iter().chain(instead) {
+            *text = shortened(text);
+        }
         if self.list.len() < MOST_LISTED {
             self.list.push(problem);
         } else {

@@ -71,9 +71,17 @@ pub enum OperatorError {
         expected: String,
     },
     /// A tensor, or what is needed to compute one, is larger than may be.
-    #[error("a tensor of {what} is larger than 2 GiB")]
+    #[error("a tensor of {what} is larger than what is computed, 2^29 elements in 2 GiB")]
     TooLarge {
         /// The tensor.
         what: String,
+    },
+    /// A tensor has more axes than may be.
+    #[error("a tensor has {found} axes; at most {most} would be right")]
+    TooManyAxes {
+        /// How many axes there are.
+        found: usize,
+        /// How many there may be.
+        most: usize,
     },
 }

@@ -27,6 +27,8 @@ mod resize;
 mod run;
 mod strides;
 mod tensor;
+#[cfg(test)]
+mod tests;
 mod transposed_convolution;
 mod unary;
 mod value_type;

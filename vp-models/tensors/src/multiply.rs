@@ -23,6 +23,7 @@ pub(crate) trait Number: Copy + Send + Sync {
 
 impl Number for f32 {
     const ZERO: f32 = 0.0;
+    #[inline]
     fn plus_product(self, left: f32, right: f32) -> f32 {
         self + left * right
     }
@@ -31,6 +32,7 @@ impl Number for f32 {
 /// Sums wrap, as ONNX has them in 32 bits.
 impl Number for i32 {
     const ZERO: i32 = 0;
+    #[inline]
     fn plus_product(self, left: i32, right: i32) -> i32 {
         self.wrapping_add(left.wrapping_mul(right))
     }
@@ -145,10 +147,10 @@ fn add_panel<T: Number>(lefts: &[T], rights: &[T], sums: &mut [T], width: usize)
     for (line, sum) in sum.iter_mut().enumerate() {
         sum.copy_from_slice(&sums[line * width..line * width + COLUMNS]);
     }
-    for (left, right) in lefts.chunks_exact(ROWS).zip(rights.chunks_exact(COLUMNS)) {
-        for line in 0..ROWS {
-            for column in 0..COLUMNS {
-                sum[line][column] = sum[line][column].plus_product(left[line], right[column]);
+    for (left, right) in lefts.as_chunks::<ROWS>().0.iter().zip(rights.as_chunks::<COLUMNS>().0) {
+        for (sum, &left) in sum.iter_mut().zip(left) {
+            for (sum, &right) in sum.iter_mut().zip(right) {
+                *sum = sum.plus_product(left, right);
             }
         }
     }

@@ -218,7 +218,9 @@ pub(crate) fn infer_pad(mode: PadMode, types: Types<'_>) -> Result<ValueType, Op
         }
         shape.push(padded);
     }
-    Ok(ValueType::new(input.element_type, shape))
+    let made = ValueType::new(input.element_type, shape);
+    made.check_tables()?;
+    Ok(made)
 }
 
 /// Runs `Pad`.
@@ -372,7 +374,9 @@ pub(crate) fn infer_tile(types: Types<'_>) -> Result<ValueType, OperatorError> {
     }
     let shape: Vec<usize> =
         input.shape.iter().zip(&repeats).map(|(&size, &count)| size.saturating_mul(count)).collect();
-    Ok(ValueType::new(input.element_type, shape))
+    let made = ValueType::new(input.element_type, shape);
+    made.check_tables()?;
+    Ok(made)
 }
 
 /// Runs `Tile`.

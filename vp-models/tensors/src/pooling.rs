@@ -96,16 +96,17 @@ pub(crate) fn run_average(
     let images = tensors.floats(0)?.par_chunks(from);
     output.par_chunks_mut(plane.max(1)).zip(images).for_each(|(output, input)| {
         for (place, output) in output.iter_mut().enumerate() {
-            let (mut sum, mut taps) = (0.0, 0_usize);
+            let (mut sum, mut taps) = (0.0, 0.0);
             windows.each_tap(place, |_, at| {
                 sum += input[at];
-                taps += 1;
+                taps += 1.0;
             });
             if counts_padding {
                 let coordinates = windows.coordinates(place);
-                taps = windows.0.iter().zip(coordinates).map(|(axis, at)| axis.padded_taps(at)).product();
+                let axes = windows.0.iter().zip(coordinates);
+                taps = axes.map(|(axis, at)| axis.padded_taps(at) as f32).product();
             }
-            *output = if taps == 0 { 0.0 } else { sum / taps as f32 };
+            *output = if taps == 0.0 { 0.0 } else { sum / taps };
         }
     });
     Ok(Elements::Float(output))

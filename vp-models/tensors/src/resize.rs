@@ -65,7 +65,9 @@ pub(crate) fn infer(resize: &Resize, types: Types<'_>) -> Result<ValueType, Oper
     let largest = extents.iter().map(|extent| extent.input.max(extent.output));
     ValueType::new(input.element_type, largest.collect::<Vec<_>>()).elements()?;
     let shape: Vec<usize> = extents.iter().map(|extent| extent.output).collect();
-    Ok(ValueType::new(input.element_type, shape))
+    let made = ValueType::new(input.element_type, shape);
+    made.check_tables()?;
+    Ok(made)
 }
 
 /// Returns where in the input an element of the output lies.

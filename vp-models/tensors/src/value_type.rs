@@ -3,8 +3,14 @@
 use crate::{ElementType, OperatorError, Tensor};
 use std::fmt;
 
-/// Most bytes that an operator may give as one tensor, or have beside it while it computes.
+/// Most bytes of a tensor.
 pub const LARGEST_TENSOR: usize = 1 << 31;
+/// Most elements of a tensor, of whatever type: operators may take eight bytes for each while they compute.
+const MOST_ELEMENTS: usize = 1 << 29;
+/// Most axes of a tensor.
+const MOST_AXES: usize = 64;
+/// Longest axis of those operators that have a table of its places.
+const LONGEST_AXIS: usize = 1 << 24;
 
 /// Type and shape of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,17 +40,26 @@ impl ValueType {
     /// Number of elements.
     ///
     /// # Errors
-    /// When a tensor of this type would be larger than [`LARGEST_TENSOR`].
+    /// When a tensor of this type would be larger than [`LARGEST_TENSOR`], or has more than 64 axes.
     pub fn elements(&self) -> Result<usize, OperatorError> {
-        let too_large = || OperatorError::TooLarge { what: self.to_string() };
+        if self.rank() > MOST_AXES {
+            return Err(OperatorError::TooManyAxes { found: self.rank(), most: MOST_AXES });
+        }
         // An axis of size 0 hides how large the others are, whose products are needed nevertheless.
-        let bound =
-            product(self.shape.iter().map(|&size| size.max(1))).filter(|&count| count <= LARGEST_TENSOR);
-        let bytes = bound.and_then(|count| count.checked_mul(self.element_type.bytes()));
-        if bytes.is_none_or(|bytes| bytes > LARGEST_TENSOR) {
-            return Err(too_large());
+        let bound = product(self.shape.iter().map(|&size| size.max(1)));
+        let most = MOST_ELEMENTS.min(LARGEST_TENSOR / self.element_type.bytes());
+        if bound.is_none_or(|count| count > most) {
+            return Err(OperatorError::TooLarge { what: self.to_string() });
         }
         Ok(self.shape.iter().product())
+    }
+
+    /// Checks that all axes may have a table of their places.
+    pub(crate) fn check_tables(&self) -> Result<(), OperatorError> {
+        match self.shape.iter().any(|&size| size > LONGEST_AXIS) {
+            true => Err(OperatorError::TooLarge { what: self.to_string() }),
+            false => Ok(()),
+        }
     }
 }
 

@@ -24,6 +24,7 @@ const NO_AXIS: Axis = Axis { input: 1, output: 1, kernel: 1, stride: 1, dilation
 
 impl Axis {
     /// Returns those taps of an output's window that are within the input.
+    #[inline]
     pub(crate) fn taps(&self, output: usize) -> Range<usize> {
         self.taps_within(output, self.before, self.before + self.input)
     }
@@ -33,6 +34,7 @@ impl Axis {
         self.taps_within(output, 0, self.before + self.input + self.after).len()
     }
 
+    #[inline]
     fn taps_within(&self, output: usize, from: usize, to: usize) -> Range<usize> {
         let start = output * self.stride;
         let first = from.saturating_sub(start).div_ceil(self.dilation);
@@ -41,6 +43,7 @@ impl Axis {
     }
 
     /// Returns the place in the input of a tap that is within it.
+    #[inline]
     pub(crate) fn place(&self, output: usize, tap: usize) -> usize {
         output * self.stride + tap * self.dilation - self.before
     }
@@ -83,12 +86,14 @@ impl Windows {
     }
 
     /// Returns the output's place on each axis.
+    #[inline]
     pub(crate) fn coordinates(&self, place: usize) -> [usize; 3] {
         let [_, height, width] = self.0;
         [place / (height.output * width.output), place / width.output % height.output, place % width.output]
     }
 
     /// Calls `each` with the tap and the place in the input's plane of all taps that are within it.
+    #[inline]
     pub(crate) fn each_tap(&self, output: usize, mut each: impl FnMut(usize, usize)) {
         let [depth, height, width] = self.0;
         let [z, y, x] = self.coordinates(output);

@@ -4,7 +4,7 @@
 use super::super::{Failure, standard};
 use super::MOST_INPUT;
 use super::named::Named;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::Table;
 use vp_host::fpga_ai_suite::{Job, Model};
 use vp_host::network::{Network, Options, Plan};
@@ -18,6 +18,8 @@ use vp_models::toml_text::TomlText;
 pub(super) enum InputKind {
     /// A network for NVDLA.
     Network(Named),
+    /// An ONNX model.
+    Model(PathBuf),
     /// A job or a network for an FPGA AI Suite IP.
     Suite,
     /// Traces, recordings of drivers, register logs, loadables.
@@ -38,7 +40,7 @@ const FOR_PEOPLE: &str = "# registers of ";
 
 /// All that `vp run` takes.
 const TAKEN: &str = "it runs a trace (.cfg, .txn), a recording of a driver (.trace), a register log (.jsonl, or sc.log of the vendor's virtual platform),\n\
-                     a loadable (.nvdla, …_fbuf), a folder of them, a network (.toml, .csv, a folder with a network.toml), a job (.toml), or a built-in network";
+                     a loadable (.nvdla, …_fbuf), a folder of them, a network (.toml, .csv, a folder with a network.toml), a model (.onnx), a job (.toml), or a built-in network";
 
 /// TOML files that are something else, by a key at the top: what they are, and where they go.
 const OTHERS: [(&[&str], &str, &str); 5] = [
@@ -71,6 +73,9 @@ pub(super) fn of(
     }
     if is("csv") {
         return file(path);
+    }
+    if is("onnx") {
+        return Ok(InputKind::Model(path.to_owned()));
     }
     let unknown = || Failure::new(format!("{}: nothing that can be run", path.display())).hint(TAKEN);
     let text = match standard::read_text("TRACE", path, MOST_INPUT) {

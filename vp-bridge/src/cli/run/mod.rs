@@ -3,10 +3,10 @@
 mod energy;
 mod kind;
 mod methods;
+mod model;
 mod named;
 mod network;
 mod outputs;
-mod picture;
 pub(super) mod platform;
 pub(super) mod report;
 mod results;
@@ -81,6 +81,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     reading: ReadingArgs,
+
+    #[command(flatten)]
+    model: model::ModelArgs,
 
     /// Number of frames for which a network or a loadable runs on its input, one after the other without a reset; results are of all
     /// together [default: 1]
@@ -323,6 +326,10 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
                     return suite::main(suite::of_network(&named)?, args);
                 }
                 return network::main(&named, args);
+            }
+            InputKind::Model(path) => {
+                alone("a model")?;
+                return model::main(&path, args);
             }
             InputKind::Suite => {
                 alone("a job or a network")?;

@@ -1,6 +1,7 @@
 //! `vp run` of a network: layer by layer as a driver would, and where its time went.
 
 use super::energy::Estimate;
+use super::model::BroughtModel;
 use super::named::Named;
 use super::{Args, MOST_INPUT, methods, warnings};
 use crate::cli::hosts::OpenedHost;
@@ -8,6 +9,7 @@ use crate::cli::out;
 use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict, memory, standard};
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -34,16 +36,44 @@ pub(super) fn size(text: &str) -> Result<[u32; 2], String> {
 }
 
 pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
+    if args.model.is_given() {
+        return Err(Failure::new(
+            "--shape, --preprocess, --calibrate, --ranges, --scales, --labels and --distance are for ONNX models",
+        ));
+    }
     let network = named.load(&args.reading.options())?;
-    let ran = run((named, &network), args);
+    let prepare = |_: &Description| {
+        let input = input(&network, &args.input)?;
+        Ok(Prepared { network: Cow::Borrowed(&network), input, model: None })
+    };
+    run((&network.name, named), &prepare, args)
+}
+
+/// A network with its input in codes, and the model that it is made of, if there is one.
+pub(super) struct Prepared<'a> {
+    pub(super) network: Cow<'a, Network>,
+    pub(super) input: Vec<i8>,
+    pub(super) model: Option<BroughtModel>,
+}
+
+/// Makes a network for a platform.
+pub(super) type Prepare<'a> = dyn Fn(&Description) -> Result<Prepared<'a>, Failure> + 'a;
+
+/// Runs what is prepared for the platform that is asked for.
+pub(super) fn run(
+    (name, named): (&str, &Named),
+    prepare: &Prepare<'_>,
+    args: &Args,
+) -> Result<Verdict, Failure> {
+    let ran = run_prepared(named, prepare, args);
     if let Err(failure) = &ran {
         let platform = args.host.platform.description(DEFAULT_PLATFORM).map(|description| description.name);
-        args.results.tell_failure(&network.name, &platform.unwrap_or_default(), failure)?;
+        args.results.tell_failure(name, &platform.unwrap_or_default(), failure)?;
     }
     ran
 }
 
-fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Failure> {
+fn run_prepared(named: &Named, prepare: &Prepare<'_>, args: &Args) -> Result<Verdict, Failure> {
     let began = Instant::now();
     let coefficients = args.energy.as_deref().map(coefficients).transpose()?;
     if coefficients.is_some() && args.host.connect.is_some() {
@@ -60,17 +90,25 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
         host.platform.also("arithmetic=skipped");
     }
     let batch = args.batch.unwrap_or(1);
-    let plan = |description: &Description| {
+    let plan = |network: &Network, description: &Description| {
         let (config, memories) = (&nvdla(description)?.config, Memories::of(description));
         Plan::with(network, config, &memories, &args.placement.options(batch))
             .map_err(|error| unplanned((named, network), description, &error))
     };
-    // What looks on at a platform of this process knows the layers' names before it begins.
-    let planned = match host.observing.first_given() {
-        Some(_) => Some(plan(&host.platform.description(DEFAULT_PLATFORM)?)?),
-        None => None,
+    // A platform of this process is known before it begins: what looks on there knows the layers' names, and what is wrong is told at
+    // once.
+    let planned = match host.connect {
+        None => {
+            let description = host.platform.description(DEFAULT_PLATFORM)?;
+            let prepared = prepare(&description)?;
+            let plan = plan(&prepared.network, &description)?;
+            if host.observing.first_given().is_some() {
+                host.observing.name_layers(&plan);
+            }
+            Some((prepared, plan))
+        }
+        Some(_) => None,
     };
-    planned.iter().for_each(|plan| host.observing.name_layers(plan));
     let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
         host.open_watched(DEFAULT_PLATFORM)?;
     args.faults.arm(host.as_mut())?;
@@ -78,8 +116,16 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
         Some(description) => description,
         None => crate::cli::hosts::described(host.as_mut())?,
     };
-    let plan = planned.map_or_else(|| plan(&description), Ok)?;
-    let input = input(network, &args.input)?;
+    let (prepared, plan) = match planned {
+        Some(planned) => planned,
+        None => {
+            let prepared = prepare(&description)?;
+            let plan = plan(&prepared.network, &description)?;
+            (prepared, plan)
+        }
+    };
+    let Prepared { network, input, model } = prepared;
+    let network = network.as_ref();
     let inputs = vec![input.as_slice(); args.frames.unwrap_or(1).next_multiple_of(batch) as usize];
     let bar = super::progress(inputs.len());
     bar.set_message(text::one_line(&network.name));
@@ -91,16 +137,33 @@ fn run((named, network): (&Named, &Network), args: &Args) -> Result<Verdict, Fai
     if let Some(model) = &args.cpu {
         measured.estimate_cpu(&plan, model);
     }
-    if let Some(file) = &args.output {
-        let bytes: Vec<u8> = measured.outputs.iter().flatten().map(|element| *element as u8).collect();
-        standard::write(file, bytes)?;
+    let answered = match (&model, description.arithmetic) {
+        (Some(model), Arithmetic::Computed) => Some(model.answered(&measured, &input)?),
+        _ => None,
+    };
+    match (&args.output, &answered) {
+        (Some(file), Some(answered)) => answered.write(file)?,
+        (Some(file), None) => {
+            let bytes: Vec<u8> = measured.outputs.iter().flatten().map(|element| *element as u8).collect();
+            standard::write(file, bytes)?;
+        }
+        (None, _) => {}
     }
     let took = began.elapsed();
     let estimate = coefficients.map(|known| Estimate::of(&measured, &plan, &description, known));
-    let told =
-        args.results.tell_network((network, &plan), &description, (&measured, took), estimate.as_ref())?;
+    let results = (model.as_ref(), answered.as_ref());
+    let told = args.results.tell_network(
+        (network, &plan),
+        &description,
+        (&measured, took),
+        estimate.as_ref(),
+        results,
+    )?;
     if !told && !args.takes_standard_output()? {
         show(&headline, (network, &plan), &description, &measured, estimate.as_ref())?;
+        if let Some(model) = &model {
+            model.show(answered.as_ref(), &args.model)?;
+        }
     }
     Ok(Verdict::Right)
 }

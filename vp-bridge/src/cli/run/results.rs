@@ -12,6 +12,7 @@ use vp_models::platform::{Arithmetic, Description};
 use vp_study::energy::Energy;
 
 use super::energy::Estimate;
+use super::model::{Answered, BroughtModel};
 use super::report::Tally;
 use super::{Judged, Run, outputs};
 use crate::cli::record::{self, Record};
@@ -84,6 +85,7 @@ impl ResultArgs {
         description: &Description,
         (measured, took): (&Measured, Duration),
         estimate: Option<&Estimate>,
+        (model, answered): (Option<&BroughtModel>, Option<&Answered>),
     ) -> Result<bool, Failure> {
         let of_layer = |(place, layer)| {
             let mut record = of_layer(place, layer, measured);
@@ -107,6 +109,9 @@ impl ResultArgs {
                 for memory in &estimate.memories {
                     whole.put(format!("energy_basis.{}", memory.port), &memory.basis);
                 }
+            }
+            if let Some(model) = model {
+                model.put(&mut whole, answered);
             }
             let counters = record::counters(&measured.statistics);
             record::print(&whole.with("layers", layers).with("counters", counters))?;

@@ -2,13 +2,13 @@
 
 use super::super::Failure;
 use super::MOST_INPUT;
-use super::picture::{self, Picture};
 use crate::cli::standard;
 use crate::cli::text::grouped;
 use std::path::{Path, PathBuf};
 use vp_host::loadable::Tensor;
 use vp_host::trace::player::Outcome;
 use vp_host::trace::{Body, Trace};
+use vp_onnx::samples::Picture;
 
 /// Gives a loadable its inputs.
 pub(super) fn give(trace: &mut Trace, files: &[PathBuf]) -> Result<(), Failure> {
@@ -36,9 +36,10 @@ fn input(file: &Path, tensor: Option<&Tensor>, memory: usize) -> Result<Vec<u8>,
     let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
     let bytes = standard::read("--input", file, MOST_INPUT).map_err(|error| wrong(error.to_string()))?;
     let size = tensor.map_or([0; 2], |tensor| [tensor.size[0], tensor.size[1]]);
-    if let Some(picture) = picture::decode(&bytes, size) {
+    if let Some(picture) = Picture::decode_of_size(&bytes, size) {
         let tensor = tensor.ok_or_else(|| wrong("the loadable does not say what its input is".to_owned()))?;
-        return picture.and_then(|picture| of_picture(&picture, tensor, memory)).map_err(wrong);
+        let picture = picture.map_err(|error| wrong(error.to_string()))?;
+        return of_picture(&picture, tensor, memory).map_err(wrong);
     }
     if bytes.len() == memory {
         return Ok(bytes);
@@ -121,7 +122,7 @@ mod tests {
     }
 
     fn picture(file: &[u8], size: [usize; 2]) -> Picture {
-        picture::decode(file, size).expect("a picture").expect("decodes")
+        Picture::decode_of_size(file, size).expect("a picture").expect("decodes")
     }
 
     #[test]

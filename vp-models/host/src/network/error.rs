@@ -199,6 +199,19 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    /// Returns the name of the layer that is refused for what it is.
+    pub fn layer(&self) -> Option<&str> {
+        match self {
+            PlanError::ConvolutionBuffer { layer, .. }
+            | PlanError::NoOperation { layer, .. }
+            | PlanError::Program { layer, .. }
+            | PlanError::PoolingWindow { layer, .. }
+            | PlanError::Register { layer, .. }
+            | PlanError::NoUnit { layer, .. } => Some(layer),
+            _ => None,
+        }
+    }
+
     /// The line of the network's file that asks for what cannot be: of a key where one is to blame, else the layer's.
     pub fn line(&self, network: &Network) -> Option<usize> {
         match self {
@@ -224,9 +237,11 @@ impl PlanError {
 
 /// The key of a layer from which a register's field follows, as the beginning of a message.
 fn key_of(refused: &Refused) -> &'static str {
-    const KEYS: [(&[&str], &str); 5] = [
+    const KEYS: [(&[&str], &str); 7] = [
         (&["CONV_X_STRIDE", "CONV_Y_STRIDE", "KERNEL_STRIDE"], "stride: "),
         (&["KERNEL_WIDTH", "KERNEL_HEIGHT", "WEIGHT_WIDTH", "WEIGHT_HEIGHT"], "kernel: "),
+        (&["X_DILATION", "Y_DILATION"], "dilation: "),
+        (&["LUT_"], "look_up: "),
         (&["PAD_"], "padding: "),
         (&["CVT_", "DATOUT_"], "converter: "),
         (&["CLIP_TRUNCATE"], "truncate: "),

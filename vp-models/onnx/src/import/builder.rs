@@ -1,14 +1,11 @@
 //! Graph in the making.
 
 use crate::constant::DataType;
-use crate::problem::Fault;
+use crate::problem::{Fault, shortened};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use vp_tensors::{Graph, Node, Operator, Tensor, Value, ValueId, ValueType};
-
-/// Most arithmetic operations of a node that is folded.
-const MOST_OPERATIONS: u64 = 1 << 32;
 
 /// Something that was taken for granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +20,7 @@ pub struct Note {
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} `{}`: {}", self.subject, self.name, self.what)
+        write!(f, "{} `{}`: {}", self.subject, shortened(&self.name), shortened(&self.what))
     }
 }
 
@@ -47,7 +44,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    pub(crate) fn new(memory: usize) -> Builder {
+    pub(crate) fn new(memory: usize, operations: u64) -> Builder {
         Builder {
             graph: Graph::default(),
             ids: HashMap::new(),
@@ -57,7 +54,7 @@ impl Builder {
             data_types: HashMap::new(),
             notes: Vec::new(),
             memory,
-            operations: MOST_OPERATIONS,
+            operations,
         }
     }
 

@@ -30,6 +30,22 @@ pub(crate) fn run(
             let sum = call.step("sum", Operator::Binary(Binary::Add), vec![Some(a), Some(b)])?;
             quantised(call, sum, 6)
         }
+        "QLinearMul" => {
+            let (a, b) = (dequantised(call, 0)?, dequantised(call, 3)?);
+            let product = call.step("product", Operator::Binary(Binary::Mul), vec![Some(a), Some(b)])?;
+            quantised(call, product, 6)
+        }
+        "QGemm" => product(call, attributes),
+        "QLinearSoftmax" => {
+            let axis = attributes.integer("axis")?.unwrap_or(-1);
+            one(
+                call,
+                match attributes.integer("opset")? {
+                    Some(version) if version < 13 => Operator::FlatSoftmax { axis, is_logarithm: false },
+                    _ => Operator::Softmax { axis },
+                },
+            )
+        }
         "QLinearConcat" => {
             let axis =
                 attributes.integer("axis")?.ok_or_else(|| Fault::new("attribute `axis` is left out"))?;
@@ -62,6 +78,31 @@ fn one(call: &mut Call<'_, '_>, operator: Operator) -> Result<bool, Fault> {
     let input = dequantised(call, 0)?;
     let result = call.step("float", operator, vec![Some(input)])?;
     quantised(call, result, 3)
+}
+
+/// `QGemm`, whose bias is in steps of both factors' scales.
+fn product(call: &mut Call<'_, '_>, attributes: &Attributes<'_>) -> Result<bool, Fault> {
+    let gemm = windows::gemm(attributes)?;
+    let a = dequantised(call, 0)?;
+    let b = vec![Some(call.required(3)?), Some(call.required(4)?), call.optional(5)];
+    let columns = Operator::DequantizeLinear { axis: i64::from(!gemm.transposes_b) };
+    let b = call.step("float3", columns, b)?;
+    let mut inputs = vec![Some(a), Some(b)];
+    if let Some(bias) = call.optional(6) {
+        let floats = |tensor: Option<&Tensor>| tensor.map(Tensor::to_floats).unwrap_or_default();
+        let (left, right) = (floats(call.constant(1, "a_scale")?), floats(call.constant(4, "b_scale")?));
+        let left = gemm.alpha * left.first().copied().unwrap_or(1.0);
+        let scales: Vec<f32> = right.iter().map(|right| left * right).collect();
+        let shape = if scales.len() == 1 { vec![] } else { vec![scales.len()] };
+        let scale = call.add_constant("bias_scale", Tensor::floats(shape, scales));
+        let bias = vec![Some(bias), Some(scale)];
+        inputs.push(Some(call.step("bias", Operator::DequantizeLinear { axis: -1 }, bias)?));
+    }
+    if call.optional(7).is_none() {
+        return call.finish_with(Operator::Gemm(gemm), inputs);
+    }
+    let result = call.step("float", Operator::Gemm(gemm), inputs)?;
+    quantised(call, result, 7)
 }
 
 /// Returns the floats of a tensor whose scale and zero point are the next two inputs.

@@ -37,11 +37,18 @@ pub struct Options {
     pub values: BTreeMap<String, Arc<Tensor>>,
     /// Most bytes of constants that are made of others.
     pub memory: usize,
+    /// Most arithmetic operations with which they are made.
+    pub operations: u64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { shapes: BTreeMap::new(), values: BTreeMap::new(), memory: LARGEST_TENSOR }
+        Options {
+            shapes: BTreeMap::new(),
+            values: BTreeMap::new(),
+            memory: LARGEST_TENSOR,
+            operations: 1 << 32,
+        }
     }
 }
 
@@ -63,7 +70,7 @@ impl Model {
     /// Everything that keeps the model from being run, at once.
     pub fn graph(&self, options: &Options) -> Result<Imported, Problems> {
         let mut problems = Problems::default();
-        let mut builder = Builder::new(options.memory);
+        let mut builder = Builder::new(options.memory, options.operations);
         self.check_version(&mut builder)?;
         builder.graph.name = self.graph.name.clone().unwrap_or_default();
         inputs::add(self, options, &mut builder, &mut problems);

@@ -134,16 +134,19 @@ const ONNX: [(&str, i64, &str); 104] = [
     ("Where", 9, ""),
 ];
 
-const MICROSOFT: [(&str, &str); 9] = [
+const MICROSOFT: [(&str, &str); 12] = [
     ("FusedConv", "with Relu, LeakyRelu, Clip, Sigmoid, Tanh or HardSigmoid; no sum"),
     ("FusedGemm", "with the same"),
     ("Gelu", ""),
+    ("QGemm", BYTES),
     ("QLinearAdd", BYTES),
     ("QLinearAveragePool", BYTES),
     ("QLinearConcat", BYTES),
     ("QLinearGlobalAveragePool", BYTES),
     ("QLinearLeakyRelu", BYTES),
+    ("QLinearMul", BYTES),
     ("QLinearSigmoid", BYTES),
+    ("QLinearSoftmax", BYTES),
 ];
 
 /// Returns why an operator is not read, if it is not.

@@ -150,8 +150,12 @@ fn keys_of_another_kind_of_layer_are_refused() {
 #[test]
 fn what_the_device_has_not_is_refused_by_layer_with_what_would_be_right() {
     let head = "name = 'x'\nseed = 1\ninput = { height = 4, width = 4, channels = 8 }\n";
-    let refusal = |text: &str| Model::parse(text, &mut |_| Err("none".to_owned())).unwrap_err().to_string();
+    // Files have as many bytes as their names say.
+    let mut file = |name: &str| name.parse().map(|bytes| vec![1; bytes]).map_err(|_| "none".to_owned());
+    let mut refusal = |text: &str| Model::parse(text, &mut file).unwrap_err().to_string();
     let first = "[[layer]]\nname = 'a'\nkind = 'activation'\nfunction = 'relu'\n";
+    let converter = "converter = { scale = 1, shift = 0 }";
+    let table = "look_up = { values = '514', start = 0, step = 0 }";
     let convolution = "kind = 'convolution'\nkernels = 8\nkernel = [1, 1]";
     for (layer, told) in [
         (format!("{convolution}\ngroups = 2"), "this device has no groups; give each kernel all channels"),
@@ -164,6 +168,25 @@ fn what_the_device_has_not_is_refused_by_layer_with_what_would_be_right() {
             "no leaky activation in a convolution",
         ),
         (format!("{convolution}\ntruncate = 1"), "this device has no `truncate`"),
+        (
+            format!("{convolution}\npadding_value = -1"),
+            "no padding with another value than 0; pad the input on the host",
+        ),
+        (
+            format!("{convolution}\ndilation = [2, 2]").replace("[1, 1]", "[2, 1]"),
+            "no dilation; give the kernels zeros for the pixels between",
+        ),
+        (
+            format!("{convolution}\nscales = {{ values = '16' }}\n{converter}"),
+            "no `scales`; quantise all kernels with one scale, that of the converter",
+        ),
+        (format!("{convolution}\nprelu = {{ values = '16' }}"), "no PReLU in a convolution; give all"),
+        (format!("{convolution}\n{table}"), "no `look_up`; make it a layer of the kind \"activation\""),
+        (format!("kind = 'scaling'\n{table}\n{converter}"), "this device has no scaling"),
+        (
+            format!("kind = 'elementwise'\nmethod = 'minimum'\nother = 'a'\n{converter}"),
+            "no smaller of two elements; negate both",
+        ),
         (
             "kind = 'sum'\ninputs = ['a', 'input']\nscale = 2".to_owned(),
             "this device has no sum with `scale`",

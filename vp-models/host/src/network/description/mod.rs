@@ -520,6 +520,19 @@ pub struct Normalisation {
     pub converter: Converter,
 }
 
+impl Normalisation {
+    /// A normalisation `x * (k + alpha / channels * sum)^-beta` of numbers in steps of `scale`; none if its factors are no numbers. Without
+    /// a converter integers come out in the steps in which they come in.
+    pub fn new(
+        channels: u32,
+        [alpha, beta, k, scale]: [f64; 4],
+        precision: Precision,
+        converter: Option<Converter>,
+    ) -> Option<Normalisation> {
+        synthetic::normalisation(channels, [alpha, beta, k, scale], precision, converter)
+    }
+}
+
 /// A box of a cube.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {

@@ -1,7 +1,7 @@
 //! From a network to what a driver does with it: where everything lies, and which registers each hardware layer takes.
 //!
 //! `operations` says what runs as one, `order` in which order, `parts` and `tiles` how convolutions are cut, `batch` what runs once for several
-//! frames, `values` what shares memory, `operands` how weights and biases are packed, `traffic` how much each is read and written,
+//! frames, `values` what shares memory, `operands` how weights and biases are packed, `stages` what SDP does with them, `traffic` how much each is read and written,
 //! `placement` where it is, `copies` what BDMA copies into SRAM; in `steps` it becomes register writes: each a `step`;
 //! `hazards` says who must wait for whom.
 

@@ -22,7 +22,7 @@ use vp_models::nvdla::conv::cdma::layer::Compressed;
 pub(super) struct Operands {
     /// A convolution's weights and biases: of each part and each of its runs of kernels.
     pub(super) parts: Vec<Vec<OfKernels>>,
-    /// What BS and BN read for each channel of elements from memory, by its place among the constants.
+    /// Operands of BS and of BN for each channel of elements from memory, by their places among the constants.
     pub(super) constants: [Option<usize>; 2],
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Operands {
 pub(super) struct OfKernels {
     pub(super) kernels: Range<u32>,
     pub(super) weights: PackedWeights,
-    /// What BS and BN read for each channel, by its place among the constants.
+    /// Operands of BS and of BN for each channel, by their places among the constants.
     pub(super) constants: [Option<usize>; 2],
 }
 

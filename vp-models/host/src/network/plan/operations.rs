@@ -62,7 +62,9 @@ pub(super) fn check(network: &Network) -> Result<(), PlanError> {
             }
             Operation::Scaling(Scaling { bias, scales, activation, look_up, .. }) => {
                 let constants = Constants { bias: bias.as_ref(), scales: scales.as_ref(), activation };
-                constants.refused(layer.output.channels).or(look_up.as_ref().and_then(refused_table))
+                constants
+                    .refused(layer.output.channels)
+                    .or(look_up.as_ref().and_then(|table| refused_table(table, network.precision)))
             }
             Operation::ChannelProduct(ChannelProduct { activation, .. }) => {
                 Constants { bias: None, scales: None, activation }.refused(layer.output.channels)
@@ -78,7 +80,7 @@ pub(super) fn check(network: &Network) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What NVDLA has not, and what would be right.
+/// Feature that NVDLA lacks, and the way that would be right.
 type Lacking = Option<(&'static str, &'static str)>;
 
 const PRELU_ALONE: &str = "put it into a layer of its own, of the kind \"scaling\"";
@@ -110,11 +112,12 @@ impl Constants<'_> {
     }
 }
 
-/// What a convolution asks that no configuration has.
+/// Feature of a convolution that no configuration has.
 fn refused(convolution: &Convolution, precision: Precision) -> Lacking {
     let Convolution { kernels, bias, scales, activation, added, padding, look_up, .. } = convolution;
     let constants = Constants { bias: bias.as_ref(), scales: scales.as_ref(), activation };
-    let refused = constants.refused(*kernels).or(look_up.as_ref().and_then(refused_table));
+    let refused =
+        constants.refused(*kernels).or(look_up.as_ref().and_then(|table| refused_table(table, precision)));
     if refused.is_some() {
         return refused;
     }
@@ -125,11 +128,15 @@ fn refused(convolution: &Convolution, precision: Precision) -> Lacking {
     is_wide.then_some(("padding beyond 8 bits in int8", "pad with a code of the input's format"))
 }
 
-fn refused_table(table: &LookUp) -> Lacking {
+fn refused_table(table: &LookUp, precision: Precision) -> Lacking {
     if table.values.len() != LookUp::ENTRIES {
         return Some(("tables of other than 257 entries", "give it 257"));
     }
-    let is_far = i32::try_from(table.start).is_err() && u32::try_from(table.start).is_err();
+    let is_far = match precision {
+        // The bits of a number.
+        Precision::Fp16 => u32::try_from(table.start).is_err(),
+        _ => i32::try_from(table.start).is_err(),
+    };
     is_far.then_some(("tables that begin beyond 32 bits", "convert the values before"))
 }
 

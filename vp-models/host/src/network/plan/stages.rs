@@ -11,7 +11,7 @@ use std::ops::Range;
 use vp_models::nvdla::numeric::{Precision, round_shift};
 use vp_models::nvdla::sdp::layer::AluOperation;
 
-/// What is done to the sums of a convolution, or to elements, with constants for each channel: bias, factor, another cube added,
+/// Functions of the sums of a convolution, or of elements, with constants for each channel: bias, factor, another cube added,
 /// activation. BS has bias and factors; BN the other cube, and what the activation multiplies where BS multiplies already.
 #[derive(Clone, Copy)]
 pub(super) struct Channelwise<'a> {
@@ -60,14 +60,14 @@ impl ChannelConstants<'_> {
 }
 
 impl<'a> Channelwise<'a> {
-    /// What a convolution does to its sums, which are so many bits too small.
+    /// Functions of a convolution's sums, which are so many bits too small.
     pub(super) fn of_convolution(convolution: &'a Convolution, missing: u32, precision: Precision) -> Self {
         let Convolution { bias, scales, activation, added, .. } = convolution;
         let (bias, scales) = (bias.as_ref(), scales.as_ref());
         Channelwise { bias, scales, activation, product: false, added: *added, missing, precision }
     }
 
-    /// What a layer does to the elements of one cube with constants for each channel.
+    /// Functions of the elements of one cube, where a layer has constants for each channel.
     pub(super) fn of_elements(operation: &'a Operation, precision: Precision) -> Option<Self> {
         let alone = Channelwise {
             bias: None,

@@ -1,0 +1,325 @@
+//! `vp run` of an ONNX model: its network runs as any, and its answers are in the model's own numbers.
+
+use super::Args;
+use super::named::Named;
+use super::network::{self, Prepared};
+use crate::cli::platform_args::nvdla;
+use crate::cli::record::Record;
+use crate::cli::text::{self, counted, styled};
+use crate::cli::{Failure, Verdict, out, standard};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use vp_host::network::Measured;
+use vp_models::platform::Description;
+use vp_onnx::lower::{LowerOptions, Lowered, RangeMethod, WeightScales};
+use vp_onnx::samples::{self, Answers, Labels, answers};
+use vp_onnx::{Distance, InputShape, LayerDistance, OpenedModel, PrepareOptions};
+use vp_tensors::Tensor;
+
+/// Classes that are told of an output, at most.
+const TOLD: usize = 5;
+
+/// Elements of an output that JSON has, at most.
+const MOST_JSON: usize = 4096;
+
+/// Options about ONNX models.
+#[derive(Debug, Clone, Default, PartialEq, clap::Args)]
+#[command(next_help_heading = "ONNX models")]
+pub(super) struct ModelArgs {
+    /// Shape of an input of which the model leaves axes open, such as 1x3x224x224 or, of several inputs, image=1x3x224x224
+    #[arg(long, value_name = "[NAME=]SHAPE")]
+    shape: Vec<InputShape>,
+
+    /// Way in which pictures become numbers: imagenet, imagenet-bgr-caffe, unit, signed, raw, or a file [default:
+    /// MODEL.preprocess.toml beside the model]
+    #[arg(long, value_name = "NAME|FILE")]
+    preprocess: Option<PathBuf>,
+
+    /// Samples (a folder of pictures or arrays, or a file) by whose ranges a float model is quantised to int8 [default: the input
+    /// alone]
+    #[arg(long, value_name = "FOLDER")]
+    calibrate: Option<PathBuf>,
+
+    /// Choice of ranges by samples: min-max, percentile=99.99, or entropy [default: min-max]
+    #[arg(long, value_name = "METHOD")]
+    ranges: Option<RangeMethod>,
+
+    /// Scales of a float model's weights in int8: per-kernel or per-tensor [default: per-kernel]
+    #[arg(long, value_name = "WHICH")]
+    scales: Option<WeightScales>,
+
+    /// Names of classes, one a line
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
+
+    /// Show how far each layer's numbers are from the model's in floats
+    #[arg(long)]
+    distance: bool,
+}
+
+impl ModelArgs {
+    pub(super) fn is_given(&self) -> bool {
+        *self != ModelArgs::default()
+    }
+}
+
+/// A model whose network runs.
+pub(super) struct BroughtModel {
+    lowered: Lowered,
+    /// Names of the model's outputs.
+    outputs: Vec<String>,
+    inputs: Vec<Tensor>,
+    notes: Vec<String>,
+    labels: Option<Labels>,
+    /// Number of the network's outputs that are the model's; others are shown for their distance.
+    own_outputs: usize,
+}
+
+/// A model's answers.
+pub(super) struct Answered {
+    outputs: Vec<(String, Tensor)>,
+    distances: Vec<LayerDistance>,
+    /// Distances of the outputs from those of the model in floats.
+    from_floats: Vec<Distance>,
+}
+
+pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
+    let options = options(args)?;
+    let labels = args.model.labels.as_deref().map(Labels::load).transpose().map_err(Failure::new)?;
+    let opened = RefCell::new(OpenedModel::open(path, &options).map_err(Failure::new)?);
+    let name = opened.borrow().graph.name.clone();
+    let inputs = match &args.input[..] {
+        [] => {
+            let mut opened = opened.borrow_mut();
+            opened.notes.push("no --input is given: it runs on any numbers".to_owned());
+            opened.example(1)
+        }
+        [file] => opened.borrow().sample(file).map_err(Failure::new)?,
+        more => return Err(Failure::new(format!("{} inputs are given, and a model takes one", more.len()))),
+    };
+    let prepare = |description: &Description| {
+        let mut opened = opened.borrow_mut();
+        let config = &nvdla(description)?.config;
+        let mut lowered = opened.lower(config, &options, &inputs).map_err(Failure::new)?;
+        let own_outputs = lowered.network.outputs.len();
+        if args.model.distance {
+            lowered.show_all_layers();
+        }
+        let input = lowered.encode(&inputs).map_err(Failure::new)?;
+        let network = lowered.network.clone();
+        let model = BroughtModel {
+            own_outputs,
+            outputs: opened.output_names().into_iter().map(str::to_owned).collect(),
+            inputs: inputs.clone(),
+            notes: opened.notes.clone(),
+            labels: labels.clone(),
+            lowered,
+        };
+        Ok(Prepared { network: Cow::Owned(network), input, model: Some(model) })
+    };
+    network::run((&name, &Named::File(path.to_owned())), &prepare, args)
+}
+
+/// The choices of these arguments.
+fn options(args: &Args) -> Result<PrepareOptions, Failure> {
+    let reading = args.reading;
+    if reading.input_size.is_some() || reading.zeros.is_some() {
+        return Err(Failure::new("--input-size and --zeros are for networks whose weights are made up")
+            .hint("--shape gives a model's input its size"));
+    }
+    let ModelArgs { shape, preprocess, calibrate, ranges, scales, .. } = &args.model;
+    let lower = LowerOptions {
+        precision: reading.precision,
+        method: ranges.unwrap_or(LowerOptions::default().method),
+        weights: scales.unwrap_or_default(),
+        winograd: reading.winograd,
+    };
+    Ok(PrepareOptions {
+        shapes: shape.clone(),
+        lower,
+        calibration: calibrate.clone(),
+        preprocess: preprocess.clone(),
+    })
+}
+
+impl BroughtModel {
+    /// The model's answers to the network's outputs; of several frames the first one's.
+    pub(super) fn answered(&self, measured: &Measured, input: &[i8]) -> Result<Answered, Failure> {
+        let first: Vec<Vec<i8>> = measured
+            .outputs
+            .iter()
+            .map(|output| output[..output.len() / measured.frames.max(1)].to_vec())
+            .collect();
+        let made = self.lowered.decode(input, &first[..self.own_outputs]).map_err(Failure::new)?;
+        let distances = match first.len() > self.own_outputs {
+            true => self.lowered.distances(&self.inputs, &first).map_err(Failure::new)?,
+            false => Vec::new(),
+        };
+        let expected = self.lowered.floats.run(&self.inputs).map_err(Failure::new)?;
+        let from_floats = expected
+            .iter()
+            .zip(&made)
+            .map(|(expected, made)| Distance::of(&expected.to_floats(), &made.to_floats()))
+            .collect();
+        Ok(Answered { outputs: self.outputs.iter().cloned().zip(made).collect(), distances, from_floats })
+    }
+
+    /// Shows the model's answers, and what became of its nodes.
+    pub(super) fn show(&self, answered: Option<&Answered>, args: &ModelArgs) -> Result<(), Failure> {
+        let mut out = out::stdout();
+        let cpu = self.lowered.cpu_layers().count();
+        let (head, tail) = (self.lowered.head.nodes.len(), self.lowered.tail.nodes.len());
+        let nodes = |count: usize| counted(count as u64, "node");
+        writeln!(
+            out,
+            "\n{:<10} {} of the model in {} before the network, {} in {} within it, {} behind it",
+            "the CPU's",
+            nodes(self.lowered.on_cpu.len()),
+            nodes(head),
+            counted(cpu as u64, "layer"),
+            "codes",
+            nodes(tail)
+        )?;
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (node, why) in &self.lowered.on_cpu {
+            match reasons.iter_mut().find(|(known, _)| known == why) {
+                Some((_, nodes)) => nodes.push(node),
+                None => reasons.push((why, vec![node])),
+            }
+        }
+        for (why, nodes) in reasons {
+            let shown = nodes.iter().take(3).map(|node| text::one_line(node)).collect::<Vec<_>>().join(", ");
+            let more = if nodes.len() > 3 { format!(" and {} more", nodes.len() - 3) } else { String::new() };
+            writeln!(out, "{:<10} {shown}{more}: {why}", "")?;
+        }
+        for note in &self.notes {
+            writeln!(out, "{:<10} {note}", styled(text::YELLOW, "note"))?;
+        }
+        let Some(answered) = answered else { return Ok(()) };
+        if args.distance {
+            answered.show_distances(&mut out)?;
+        }
+        answered.show(&mut out, self.labels.as_ref())
+    }
+
+    /// Puts the answers beside a run's other results.
+    pub(super) fn put(&self, record: &mut Record, answered: Option<&Answered>) {
+        let on_cpu: Vec<Value> =
+            self.lowered.on_cpu.iter().map(|(node, why)| json!({ "node": node, "why": why })).collect();
+        record.put("model_nodes_on_cpu", on_cpu);
+        record.put("model_notes", &self.notes);
+        let Some(answered) = answered else { return };
+        record.put("model_outputs", answered.json(self.labels.as_ref()));
+        let distances: Vec<Value> = answered
+            .distances
+            .iter()
+            .map(|of| json!({ "layer": of.layer, "distance": told(of.distance) }))
+            .collect();
+        if !distances.is_empty() {
+            record.put("model_distances", distances);
+        }
+    }
+}
+
+/// A distance for JSON, which has no infinite numbers.
+fn told(distance: Distance) -> Value {
+    let Distance { range, largest, signal_to_noise } = distance;
+    json!({
+        "range": range,
+        "largest_difference": largest,
+        "signal_to_noise_db": signal_to_noise.is_finite().then_some(signal_to_noise),
+    })
+}
+
+fn decibels(distance: Distance) -> String {
+    match distance.signal_to_noise.is_finite() {
+        true => format!("{:.1} dB", distance.signal_to_noise),
+        false => "exact".to_owned(),
+    }
+}
+
+impl Answered {
+    /// Writes the outputs: NPY or NPZ by the file's name, else their elements as floats of 32 bits.
+    pub(super) fn write(&self, file: &Path) -> Result<(), Failure> {
+        let outputs: Vec<(&str, &Tensor)> =
+            self.outputs.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+        standard::write(file, samples::outputs(file, &outputs).map_err(Failure::new)?)
+    }
+
+    fn show(&self, out: &mut impl Write, labels: Option<&Labels>) -> Result<(), Failure> {
+        for ((name, tensor), distance) in self.outputs.iter().zip(&self.from_floats) {
+            let shape = tensor.shape.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
+            writeln!(
+                out,
+                "{:<10} {} of {shape}: {} from the model in floats, differs by {} of {} at most",
+                "answer",
+                text::one_line(name),
+                decibels(*distance),
+                distance.largest,
+                distance.range
+            )?;
+            let Some(found) = classes(tensor) else { continue };
+            for answer in found.classes {
+                let label = labels.and_then(|labels| labels.name(answer.class)).unwrap_or_default();
+                writeln!(
+                    out,
+                    "{:<10} {:>5} {:>7.3} % {:>12.5} {label}",
+                    "",
+                    answer.class,
+                    100.0 * answer.share,
+                    answer.output
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn show_distances(&self, out: &mut impl Write) -> Result<(), Failure> {
+        let mut table = text::table(&["layer", "range", "differs by", "distance"], &[1, 2, 3]);
+        for LayerDistance { layer, distance } in &self.distances {
+            table.add_row(vec![
+                text::one_line(layer),
+                format!("{:.4}", distance.range),
+                format!("{:.5}", distance.largest),
+                decibels(*distance),
+            ]);
+        }
+        writeln!(out, "\n{}\n", table.trim_fmt())?;
+        Ok(())
+    }
+
+    fn json(&self, labels: Option<&Labels>) -> Vec<Value> {
+        let output = |((name, tensor), distance): (&(String, Tensor), &Distance)| {
+            let numbers = tensor.to_floats();
+            let answers = classes(tensor).map(|found| {
+                let answer = |answer: &samples::Answer| {
+                    json!({
+                        "class": answer.class,
+                        "label": labels.and_then(|labels| labels.name(answer.class)),
+                        "share": answer.share,
+                        "output": answer.output,
+                    })
+                };
+                found.classes.iter().map(answer).collect::<Vec<_>>()
+            });
+            json!({
+                "name": name,
+                "shape": tensor.shape,
+                "elements": (numbers.len() <= MOST_JSON).then_some(numbers),
+                "classes": answers,
+                "distance": told(*distance),
+            })
+        };
+        self.outputs.iter().zip(&self.from_floats).map(output).collect()
+    }
+}
+
+/// The likeliest classes of an output that is one number a class.
+fn classes(tensor: &Tensor) -> Option<Answers> {
+    let numbers = tensor.as_floats()?;
+    let is_row = tensor.shape.iter().filter(|size| **size > 1).count() == 1;
+    is_row.then(|| answers(numbers, TOLD))
+}

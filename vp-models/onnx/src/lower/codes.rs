@@ -1,0 +1,209 @@
+//! Codes of the cubes: which of them have the same, and the scale of each.
+
+use super::draft::{Act, Draft, Function, Kind, Source};
+use super::floats::FloatGraph;
+use super::ranges::{RangeMethod, Ranges};
+use super::{Code, Hardware};
+use vp_host::network::{Method, PairMethod, Pooling};
+use vp_tensors::{Operator, ValueId};
+
+/// Codes of the network's input, and of what each draft makes.
+pub(crate) struct Codes {
+    input: Code,
+    drafts: Vec<Code>,
+}
+
+impl Codes {
+    pub(crate) fn of(&self, source: Source) -> Code {
+        source.map_or(self.input, |at| self.drafts[at])
+    }
+}
+
+/// Sets of cubes with one code, by the place of one of them.
+struct Sets(Vec<usize>);
+
+impl Sets {
+    fn of(&mut self, at: usize) -> usize {
+        let mut root = at;
+        while self.0[root] != root {
+            self.0[root] = self.0[self.0[root]];
+            root = self.0[root];
+        }
+        root
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.of(one), self.of(other));
+        self.0[one] = other;
+    }
+}
+
+/// Place of a source among the cubes: the input is the first.
+fn place(source: Source) -> usize {
+    source.map_or(0, |at| at + 1)
+}
+
+/// Returns true if a draft moves codes, or chooses among them, so that its output has those of its sources.
+fn keeps_codes(draft: &Draft) -> bool {
+    match &draft.kind {
+        Kind::Pooling(_)
+        | Kind::Concatenation
+        | Kind::Slice(_)
+        | Kind::Upsampling(_)
+        | Kind::Pair(PairMethod::Maximum | PairMethod::Minimum) => true,
+        Kind::Cpu(on_cpu) => on_cpu.graph.nodes.iter().all(|node| {
+            matches!(
+                node.operator,
+                Operator::Reshape { .. }
+                    | Operator::Transpose { .. }
+                    | Operator::Flatten { .. }
+                    | Operator::Squeeze { .. }
+                    | Operator::Unsqueeze { .. }
+                    | Operator::DepthToSpace { .. }
+                    | Operator::SpaceToDepth { .. }
+                    | Operator::Slice
+                    | Operator::Identity
+            )
+        }),
+        _ => false,
+    }
+}
+
+/// Returns true if a unit takes the code 0 for zero: SDP multiplies codes, CDP squares them, PDP pads with zeros.
+fn wants_zero(draft: &Draft) -> bool {
+    match &draft.kind {
+        Kind::Pair(PairMethod::Multiply) | Kind::ChannelProduct | Kind::Normalisation(_) => true,
+        Kind::Pooling(Pooling { method: Method::Average, window }) => {
+            [window.before, window.after].concat().iter().any(|padding| *padding > 0)
+        }
+        _ => false,
+    }
+}
+
+/// Puts a layer that changes codes before each draft that keeps them, where the model has others before than behind it.
+pub(crate) fn requantise(
+    drafts: &mut Vec<Draft>,
+    order: &mut Vec<usize>,
+    floats: &FloatGraph,
+    start: ValueId,
+) {
+    let code = |value: Option<ValueId>| floats.codes.get(&value?).copied();
+    let mut made = Vec::with_capacity(order.len());
+    for at in std::mem::take(order) {
+        let own = code(drafts[at].value).filter(|_| keeps_codes(&drafts[at]));
+        for place in 0..drafts[at].sources.len() {
+            let source = drafts[at].sources[place];
+            let (value, cube) = match source {
+                Some(of) => (drafts[of].value, drafts[of].output),
+                None => (Some(start), drafts[at].input),
+            };
+            let (Some(own), Some(of)) = (own, code(value)) else { continue };
+            if own == of {
+                continue;
+            }
+            let channels = cube.channels as usize;
+            drafts.push(Draft {
+                name: format!("{} codes {place}", drafts[at].name),
+                nodes: Vec::new(),
+                kind: Kind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] },
+                sources: vec![source],
+                input: cube,
+                output: cube,
+                value: None,
+                activation: Act::None,
+            });
+            let new = drafts.len() - 1;
+            drafts[at].sources[place] = Some(new);
+            made.push(new);
+        }
+        made.push(at);
+    }
+    *order = made;
+}
+
+/// Chooses the codes of all cubes.
+pub(crate) fn codes(
+    drafts: &[Draft],
+    (start, floats): (ValueId, &FloatGraph),
+    hardware: &Hardware,
+    (ranges, method): (&Ranges, RangeMethod),
+) -> Codes {
+    if !hardware.is_integer {
+        return Codes { input: Code::ONE, drafts: vec![Code::ONE; drafts.len()] };
+    }
+    let mut sets = Sets((0..=drafts.len()).collect());
+    for (at, draft) in drafts.iter().enumerate().filter(|(_, draft)| keeps_codes(draft)) {
+        draft.sources.iter().for_each(|source| sets.join(place(*source), at + 1));
+    }
+    let values: Vec<Option<ValueId>> =
+        std::iter::once(Some(start)).chain(drafts.iter().map(|draft| draft.value)).collect();
+    let mut given: Vec<Option<Code>> = vec![None; values.len()];
+    let mut limits = vec![(0.0_f32, 0.0_f32); values.len()];
+    let mut is_symmetric = vec![false; values.len()];
+    for source in drafts.iter().filter(|draft| wants_zero(draft)).flat_map(|draft| &draft.sources) {
+        let set = sets.of(place(*source));
+        is_symmetric[set] = true;
+    }
+    for (at, value) in values.iter().enumerate() {
+        let Some(value) = value else { continue };
+        let set = sets.of(at);
+        given[set] =
+            given[set].or_else(|| floats.codes.get(value).copied()).or_else(|| of_integers(floats, *value));
+        if let Some(distribution) = ranges.get(value) {
+            let (low, high) = distribution.limits(method);
+            limits[set] = (limits[set].0.min(low), limits[set].1.max(high));
+        }
+    }
+    let mut code = |at: usize| {
+        let set = sets.of(at);
+        given[set].unwrap_or_else(|| Code::of_range(limits[set], is_symmetric[set]))
+    };
+    Codes { input: code(0), drafts: (0..drafts.len()).map(|at| code(at + 1)).collect() }
+}
+
+/// Codes of a value that is integers of 8 bits already.
+fn of_integers(floats: &FloatGraph, value: ValueId) -> Option<Code> {
+    match floats.graph.value(value).element_type {
+        vp_tensors::ElementType::Int8 => Some(Code::ONE),
+        vp_tensors::ElementType::Uint8 => Some(Code { scale: 1.0, zero: -128 }),
+        _ => None,
+    }
+}
+
+/// Gives bounds that codes do not keep by their end a layer of their own.
+pub(crate) fn limit(drafts: &mut Vec<Draft>, order: &mut Vec<usize>, codes: &mut Codes) {
+    let mut made = Vec::with_capacity(order.len());
+    for at in std::mem::take(order) {
+        made.push(at);
+        let Act::Limited(bound) = drafts[at].activation else { continue };
+        drafts[at].activation = Act::Relu;
+        let code = codes.drafts[at];
+        // Half a step is lost in rounding.
+        if code.number(127) <= bound + 0.5 * code.scale {
+            continue;
+        }
+        let new = drafts.len();
+        for draft in drafts.iter_mut() {
+            draft
+                .sources
+                .iter_mut()
+                .filter(|source| **source == Some(at))
+                .for_each(|source| *source = Some(new));
+        }
+        let Draft { name, output, value, .. } = drafts[at].clone();
+        drafts[at].value = None;
+        drafts.push(Draft {
+            name: format!("{name} limit"),
+            nodes: Vec::new(),
+            kind: Kind::Function(Function::Clip(0.0, bound)),
+            sources: vec![Some(at)],
+            input: output,
+            output,
+            value,
+            activation: Act::None,
+        });
+        codes.drafts.push(code);
+        made.push(new);
+    }
+    *order = made;
+}

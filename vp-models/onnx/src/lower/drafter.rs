@@ -1,0 +1,556 @@
+//! From nodes to drafts of layers, in the order of the graph.
+//!
+//! What a unit does becomes a draft; what none does is the CPU's, which is made a draft only when a unit needs it. Nodes of
+//! the CPU before the first unit are the head, those behind the last one the tail: both stay in the model's numbers.
+
+use super::draft::{Draft, Kind, OnCpu, Source};
+use super::floats::FloatGraph;
+use super::uses::Uses;
+use super::view::View;
+use super::{Code, Hardware};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use vp_host::network::Shape;
+use vp_tensors::{ElementType, Elements, Graph, Node, Operator, Tensor, Value, ValueId};
+
+/// A value of the graph in a cube.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    pub(crate) source: Source,
+    pub(crate) view: View,
+}
+
+/// Reason for which a node is not a unit's.
+pub(crate) type Why = String;
+
+/// Cause for giving up: there is no network at all.
+#[derive(Debug)]
+pub(crate) enum NoNetwork {
+    /// Units would start at several values: they have to start at the model's input.
+    SeveralStarts,
+    /// A node's tensor is needed in a cube and cannot lie in one.
+    NoCube { node: String, operator: &'static str, shape: Vec<usize> },
+}
+
+/// Drafts made so far.
+pub(crate) struct Drafter<'a> {
+    pub(crate) floats: &'a FloatGraph,
+    pub(crate) uses: Uses,
+    pub(crate) hardware: &'a Hardware,
+    pub(crate) drafts: Vec<Draft>,
+    /// Order in which they run.
+    pub(crate) order: Vec<usize>,
+    pub(crate) places: HashMap<ValueId, Placed>,
+    /// Value at which the units start.
+    pub(crate) start: Option<ValueId>,
+    /// True if that is the model's input, whatever comes behind it.
+    is_start_fixed: bool,
+    /// Reasons for which nodes are the CPU's.
+    pub(crate) on_cpu: BTreeMap<usize, Why>,
+    /// Nodes before all units that multiply or pool, and nodes behind all of these.
+    pub(crate) is_early: Vec<bool>,
+    pub(crate) is_late: Vec<bool>,
+}
+
+/// What of a graph the units do.
+pub(crate) struct Drafts {
+    pub(crate) drafts: Vec<Draft>,
+    /// Order in which they run.
+    pub(crate) order: Vec<usize>,
+    pub(crate) start: ValueId,
+    /// View of the start.
+    pub(crate) input: View,
+    /// From the model's input to the start.
+    pub(crate) head: Graph,
+    /// From outputs of drafts to the model's outputs.
+    pub(crate) tail: Graph,
+    /// Where the tail's inputs are.
+    pub(crate) tail_inputs: Vec<Placed>,
+    pub(crate) on_cpu: BTreeMap<usize, Why>,
+}
+
+/// Drafts the layers of a graph.
+pub(crate) fn draft(
+    floats: &FloatGraph,
+    hardware: &Hardware,
+    refused: &BTreeMap<usize, Why>,
+) -> Result<Drafts, NoNetwork> {
+    match Drafter::new(floats, hardware, refused, false)?.finish() {
+        Err(NoNetwork::SeveralStarts) => Drafter::new(floats, hardware, refused, true)?.finish(),
+        drafts => drafts,
+    }
+}
+
+/// Returns true if a unit does an operator that is worth starting units for.
+fn is_heavy(node: &Node, floats: &FloatGraph) -> bool {
+    let is_constant = |at: usize| {
+        node.inputs.get(at).copied().flatten().is_some_and(|id| floats.graph.constant(id).is_some())
+    };
+    match node.operator {
+        Operator::Conv(_) | Operator::ConvTranspose { .. } | Operator::Gemm(_) | Operator::MatMul => {
+            is_constant(1)
+        }
+        Operator::MaxPool(_)
+        | Operator::AveragePool { .. }
+        | Operator::GlobalAveragePool
+        | Operator::GlobalMaxPool
+        | Operator::LocalResponse(_) => true,
+        _ => false,
+    }
+}
+
+impl<'a> Drafter<'a> {
+    fn new(
+        floats: &'a FloatGraph,
+        hardware: &'a Hardware,
+        refused: &BTreeMap<usize, Why>,
+        is_start_fixed: bool,
+    ) -> Result<Drafter<'a>, NoNetwork> {
+        let uses = Uses::of(&floats.graph);
+        let count = floats.graph.nodes.len();
+        let is_unit = |at: usize| is_heavy(&floats.graph.nodes[at], floats) && !refused.contains_key(&at);
+        let has_units = (0..count).any(is_unit);
+        let (mut is_early, mut is_late) = (vec![has_units; count], vec![has_units; count]);
+        for at in 0..count {
+            let makers =
+                floats.graph.nodes[at].inputs.iter().flatten().filter_map(|input| uses.maker(*input));
+            is_early[at] &= !is_unit(at) && makers.clone().all(|maker| is_early[maker]);
+        }
+        for at in (0..count).rev() {
+            let mut readers = floats.graph.nodes[at].outputs.iter().flat_map(|output| uses.readers(*output));
+            is_late[at] = is_late[at] && !is_unit(at) && readers.all(|reader| is_late[*reader]);
+        }
+        let mut drafter = Drafter {
+            floats,
+            uses,
+            hardware,
+            drafts: Vec::new(),
+            order: Vec::new(),
+            places: HashMap::new(),
+            start: None,
+            is_start_fixed,
+            on_cpu: refused.clone(),
+            is_early,
+            is_late,
+        };
+        if is_start_fixed {
+            let input = floats.graph.inputs.first().copied();
+            input.map_or(Ok(()), |input| drafter.start_at(input))?;
+        }
+        for at in 0..count {
+            if drafter.on_cpu.contains_key(&at) {
+                continue;
+            }
+            let node = &floats.graph.nodes[at];
+            if let Err(why) = drafter.node(at, node)? {
+                drafter.on_cpu.insert(at, why);
+            }
+        }
+        Ok(drafter)
+    }
+
+    pub(crate) fn value(&self, id: ValueId) -> &'a Value {
+        self.floats.graph.value(id)
+    }
+
+    pub(crate) fn shape(&self, id: ValueId) -> &'a [usize] {
+        &self.value(id).shape
+    }
+
+    /// The code that the model gives a value.
+    pub(crate) fn code(&self, id: ValueId) -> Option<Code> {
+        self.floats.codes.get(&id).copied()
+    }
+
+    /// Units start at that value.
+    fn start_at(&mut self, value: ValueId) -> Result<(), NoNetwork> {
+        let view = View::natural(self.shape(value)).ok_or_else(|| self.no_cube(value))?;
+        self.start = Some(value);
+        self.places.insert(value, Placed { source: None, view });
+        Ok(())
+    }
+
+    fn no_cube(&self, value: ValueId) -> NoNetwork {
+        let Value { name, shape, .. } = self.value(value);
+        let node = self.uses.maker(value).map(|at| &self.floats.graph.nodes[at]);
+        NoNetwork::NoCube {
+            node: node.map_or_else(|| name.clone(), |node| node.name.clone()),
+            operator: node.map_or("the input", |node| node.operator.name()),
+            shape: shape.clone(),
+        }
+    }
+
+    /// Returns where a value is in a cube, after it has been brought there if it was the CPU's.
+    pub(crate) fn place(&mut self, value: ValueId) -> Result<Placed, NoNetwork> {
+        if let Some(placed) = self.places.get(&value) {
+            return Ok(placed.clone());
+        }
+        let is_before = self.uses.maker(value).is_none_or(|at| self.is_early[at] || !self.reads_cubes(value));
+        if is_before && self.floats.graph.constant(value).is_none() && !self.is_start_fixed {
+            return match self.start {
+                Some(_) => Err(NoNetwork::SeveralStarts),
+                None => {
+                    self.start_at(value)?;
+                    self.place(value)
+                }
+            };
+        }
+        self.by_cpu(value)
+    }
+
+    /// Returns true if what the CPU does for a value begins at a cube.
+    fn reads_cubes(&self, value: ValueId) -> bool {
+        let (_, sources) = self.region(value);
+        sources.iter().any(|source| self.places.contains_key(source))
+    }
+
+    /// The CPU's nodes that lead to a value, and the values of cubes, or of the outside, that they read.
+    fn region(&self, value: ValueId) -> (BTreeSet<usize>, BTreeSet<ValueId>) {
+        let (mut nodes, mut sources) = (BTreeSet::new(), BTreeSet::new());
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            if self.places.contains_key(&value) {
+                sources.insert(value);
+            } else if self.floats.graph.constant(value).is_none() {
+                match self.uses.maker(value) {
+                    Some(at) if nodes.insert(at) => {
+                        open.extend(self.floats.graph.nodes[at].inputs.iter().flatten());
+                    }
+                    Some(_) => {}
+                    None => drop(sources.insert(value)),
+                }
+            }
+        }
+        (nodes, sources)
+    }
+
+    /// Drafts what the CPU does for a value that a unit needs.
+    fn by_cpu(&mut self, value: ValueId) -> Result<Placed, NoNetwork> {
+        let (nodes, sources) = self.region(value);
+        if sources.iter().any(|source| !self.places.contains_key(source)) {
+            return Err(NoNetwork::SeveralStarts);
+        }
+        let output = View::natural(self.shape(value)).ok_or_else(|| self.no_cube(value))?;
+        let placed: Vec<Placed> = sources.iter().map(|source| self.places[source].clone()).collect();
+        let mut graph = self.part(&nodes, &sources, &[value]);
+        // It ends with a tensor whose axes are the cube's.
+        let (_, sizes) = output.apart();
+        graph.reshape_output(0, &sizes);
+        let reason = nodes.iter().rev().find_map(|at| self.on_cpu.get(at)).cloned().unwrap_or_default();
+        let first =
+            nodes.iter().next().map_or_else(String::new, |at| self.floats.graph.nodes[*at].name.clone());
+        let name = nodes.iter().next_back().map_or(first, |at| self.floats.graph.nodes[*at].name.clone());
+        let on_cpu = OnCpu {
+            graph,
+            inputs: placed.iter().map(|placed| placed.view.clone()).collect(),
+            output: output.clone(),
+            reason,
+        };
+        let input = placed.first().map_or(output.cube, |placed| placed.view.cube);
+        let draft = Draft {
+            name,
+            nodes: nodes.into_iter().collect(),
+            kind: Kind::Cpu(Box::new(on_cpu)),
+            sources: placed.iter().map(|placed| placed.source).collect(),
+            input,
+            output: output.cube,
+            value: Some(value),
+            activation: super::draft::Act::None,
+        };
+        Ok(self.add(draft, value, output))
+    }
+
+    /// A draft of the CPU's that moves a tensor into another view.
+    pub(crate) fn moving(&self, value: ValueId, placed: &Placed, view: &View) -> Draft {
+        let (_, sizes) = placed.view.apart();
+        let (_, wanted) = view.apart();
+        let own = self.value(value);
+        let mut graph = Graph {
+            name: own.name.clone(),
+            values: vec![own.clone()],
+            inputs: vec![ValueId(0)],
+            outputs: vec![ValueId(0)],
+            ..Graph::default()
+        };
+        graph.reshape_input(0, &sizes);
+        graph.reshape_output(0, &wanted);
+        let on_cpu = OnCpu {
+            graph,
+            inputs: vec![placed.view.clone()],
+            output: view.clone(),
+            reason: "its elements have to be moved".to_owned(),
+        };
+        Draft {
+            name: format!("{} moved", own.name),
+            nodes: Vec::new(),
+            kind: Kind::Cpu(Box::new(on_cpu)),
+            sources: vec![placed.source],
+            input: placed.view.cube,
+            output: view.cube,
+            value: Some(value),
+            activation: super::draft::Act::None,
+        }
+    }
+
+    /// The graph of some nodes.
+    fn part(&self, nodes: &BTreeSet<usize>, sources: &BTreeSet<ValueId>, outputs: &[ValueId]) -> Graph {
+        let of = &self.floats.graph;
+        let nodes: Vec<Node> = nodes.iter().map(|at| of.nodes[*at].clone()).collect();
+        let read: BTreeSet<ValueId> =
+            nodes.iter().flat_map(|node| node.inputs.iter().flatten()).chain(outputs).copied().collect();
+        let constants = of.constants.iter().filter(|(id, _)| read.contains(id));
+        let mut part = Graph {
+            name: of.name.clone(),
+            values: of.values.clone(),
+            constants: constants.map(|(id, tensor)| (*id, Arc::clone(tensor))).collect(),
+            inputs: sources.iter().copied().collect(),
+            outputs: outputs.to_vec(),
+            nodes,
+        };
+        // What the model quantises is quantised here, too; a cube's numbers are codes already.
+        for (value, code) in self.floats.codes.iter().collect::<BTreeMap<_, _>>() {
+            if !self.places.contains_key(value) {
+                part.quantise(*value, *code);
+            }
+        }
+        for at in 0..part.inputs.len() {
+            if let Some(placed) = self.places.get(&part.inputs[at]) {
+                let (_, sizes) = placed.view.apart();
+                part.reshape_input(at, &sizes);
+            }
+        }
+        part.compacted()
+    }
+
+    /// Adds a draft that gives a value in that view.
+    pub(crate) fn add(&mut self, draft: Draft, value: ValueId, view: View) -> Placed {
+        let at = self.push(draft);
+        let placed = Placed { source: Some(at), view };
+        self.places.insert(value, placed.clone());
+        placed
+    }
+
+    /// Adds a draft that is a step of a node.
+    pub(crate) fn push(&mut self, draft: Draft) -> usize {
+        self.drafts.push(draft);
+        self.order.push(self.drafts.len() - 1);
+        self.drafts.len() - 1
+    }
+
+    /// The draft that makes a value which only the node at that place reads, if the node can become a part of it.
+    pub(crate) fn absorbing(&self, value: ValueId, node: usize, output: ValueId) -> Option<usize> {
+        let at = self.places.get(&value)?.source?;
+        let is_only = self.uses.only_reader(value) == Some(node);
+        let is_coded = self.code(value).is_some() && self.code(value) != self.code(output);
+        (is_only && !is_coded && self.drafts[at].value == Some(value) && self.drafts[at].takes_activation())
+            .then_some(at)
+    }
+
+    /// Notes that a node has become a part of the draft that made its input.
+    pub(crate) fn absorb(&mut self, at: usize, node: usize, input: ValueId, output: ValueId) {
+        let draft = &mut self.drafts[at];
+        draft.nodes.push(node);
+        draft.value = Some(output);
+        if let Some(placed) = self.places.remove(&input) {
+            self.places.insert(output, placed);
+        }
+    }
+
+    /// Puts a draft behind all that there are.
+    pub(crate) fn move_last(&mut self, at: usize) {
+        self.order.retain(|of| *of != at);
+        self.order.push(at);
+    }
+
+    /// Ends with the head and the tail.
+    fn finish(mut self) -> Result<Drafts, NoNetwork> {
+        let outputs = self.floats.graph.outputs.clone();
+        let Some(start) = self.start else {
+            // Nothing is a unit's: a network of nothing but the CPU's nodes.
+            return Err(NoNetwork::SeveralStarts);
+        };
+        let (mut nodes, mut sources) = (BTreeSet::new(), BTreeSet::new());
+        for &output in &outputs {
+            let (more, read) = self.region(output);
+            nodes.extend(more);
+            sources.extend(read);
+        }
+        for source in sources.clone() {
+            if !self.places.contains_key(&source) && !self.is_start_fixed {
+                return Err(NoNetwork::SeveralStarts);
+            }
+        }
+        let tail = self.part(&nodes, &sources, &outputs);
+        let tail_inputs = sources.iter().filter_map(|source| self.places.get(source).cloned()).collect();
+        let input = self.places[&start].view.clone();
+        // What leads to the start does not begin at a cube.
+        self.places.clear();
+        let (nodes, sources) = self.region(start);
+        let head = self.part(&nodes, &sources, &[start]);
+        Ok(Drafts {
+            head,
+            tail,
+            tail_inputs,
+            start,
+            input,
+            drafts: self.drafts,
+            order: self.order,
+            on_cpu: self.on_cpu,
+        })
+    }
+
+    /// A draft of one value in the same view as another.
+    pub(crate) fn draft(
+        &self,
+        node: usize,
+        kind: Kind,
+        sources: Vec<Source>,
+        sizes: [Shape; 2],
+        value: ValueId,
+    ) -> Draft {
+        Draft {
+            name: self.floats.graph.nodes[node].name.clone(),
+            nodes: vec![node],
+            kind,
+            sources,
+            input: sizes[0],
+            output: sizes[1],
+            value: Some(value),
+            activation: super::draft::Act::None,
+        }
+    }
+}
+
+/// Changes at the edges of a graph.
+pub(crate) trait Edges {
+    /// Makes an input one of another shape, which is brought into its own first.
+    fn reshape_input(&mut self, at: usize, shape: &[usize]);
+    /// Makes an output one of another shape.
+    fn reshape_output(&mut self, at: usize, shape: &[usize]);
+    /// Rounds a value to a code and takes it back, if the graph makes or is given it.
+    fn quantise(&mut self, value: ValueId, code: Code);
+    /// The graph with the values alone that it has to do with.
+    fn compacted(self) -> Graph;
+}
+
+fn sizes(graph: &mut Graph, shape: &[usize]) -> ValueId {
+    let sizes: Vec<i64> = shape.iter().map(|size| *size as i64).collect();
+    let tensor = Tensor::of([sizes.len()], Elements::Int64(sizes));
+    graph.values.push(Value {
+        name: "shape".to_owned(),
+        shape: tensor.shape.clone(),
+        element_type: ElementType::Int64,
+    });
+    let id = ValueId(graph.values.len() - 1);
+    graph.constants.insert(id, Arc::new(tensor));
+    id
+}
+
+fn reshape(name: &str, from: ValueId, shape: ValueId, to: ValueId) -> Node {
+    Node {
+        name: format!("{name} in its shape"),
+        operator: Operator::Reshape { allows_zero: false },
+        inputs: vec![Some(from), Some(shape)],
+        outputs: vec![to],
+    }
+}
+
+impl Edges for Graph {
+    fn reshape_input(&mut self, at: usize, shape: &[usize]) {
+        let input = self.inputs[at];
+        let own = self.values[input.0].clone();
+        if own.shape == shape {
+            return;
+        }
+        let wanted = sizes(self, &own.shape);
+        let name = own.name.clone();
+        self.values.push(Value { shape: shape.to_vec(), ..own });
+        let outer = ValueId(self.values.len() - 1);
+        self.nodes.insert(0, reshape(&name, outer, wanted, input));
+        self.inputs[at] = outer;
+    }
+
+    fn reshape_output(&mut self, at: usize, shape: &[usize]) {
+        let output = self.outputs[at];
+        let own = self.values[output.0].clone();
+        if own.shape == shape {
+            return;
+        }
+        let wanted = sizes(self, shape);
+        let name = own.name.clone();
+        self.values.push(Value { shape: shape.to_vec(), ..own });
+        let outer = ValueId(self.values.len() - 1);
+        self.nodes.push(reshape(&name, output, wanted, outer));
+        self.outputs[at] = outer;
+    }
+
+    fn quantise(&mut self, value: ValueId, Code { scale, zero }: Code) {
+        let made = self.nodes.iter().position(|node| node.outputs.contains(&value));
+        let given = self.inputs.iter().position(|input| *input == value);
+        let own = self.values[value.0].clone();
+        let Some(behind) = made.map(|at| at + 1).or(given.map(|_| 0)) else { return };
+        if own.element_type != ElementType::Float {
+            return;
+        }
+        let mut add = |name: &str, element_type: ElementType, shape: &[usize]| {
+            let (name, shape) = (format!("{} {name}", own.name), shape.to_vec());
+            self.values.push(Value { name, shape, element_type });
+            ValueId(self.values.len() - 1)
+        };
+        let exact = add("before its code", ElementType::Float, &own.shape);
+        let coded = add("code", ElementType::Int8, &own.shape);
+        let scales = [add("scale", ElementType::Float, &[]), add("zero", ElementType::Int8, &[])];
+        let constants = [
+            Tensor::floats(Vec::new(), vec![scale]),
+            Tensor::of(Vec::new(), Elements::Int8(vec![zero.clamp(-128, 127) as i8])),
+        ];
+        self.constants.extend(scales.into_iter().zip(constants.map(Arc::new)));
+        match (made, given) {
+            (Some(at), _) => {
+                let outputs = &mut self.nodes[at].outputs;
+                outputs.iter_mut().filter(|output| **output == value).for_each(|output| *output = exact);
+            }
+            (None, Some(at)) => self.inputs[at] = exact,
+            (None, None) => {}
+        }
+        let node = |operator: Operator, from: ValueId, to: ValueId| Node {
+            name: format!("{} {}", own.name, operator.name()),
+            operator,
+            inputs: vec![Some(from), Some(scales[0]), Some(scales[1])],
+            outputs: vec![to],
+        };
+        let both = [
+            node(Operator::QuantizeLinear { axis: 0 }, exact, coded),
+            node(Operator::DequantizeLinear { axis: 0 }, coded, value),
+        ];
+        self.nodes.splice(behind..behind, both);
+    }
+
+    fn compacted(mut self) -> Graph {
+        let mut known: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+        let mut values = Vec::new();
+        let old = std::mem::take(&mut self.values);
+        let mut new = |id: &mut ValueId| {
+            *id = *known.entry(*id).or_insert_with(|| {
+                values.push(old[id.0].clone());
+                ValueId(values.len() - 1)
+            });
+        };
+        self.inputs.iter_mut().for_each(&mut new);
+        for node in &mut self.nodes {
+            node.inputs.iter_mut().flatten().for_each(&mut new);
+            node.outputs.iter_mut().for_each(&mut new);
+        }
+        self.outputs.iter_mut().for_each(&mut new);
+        let constants = std::mem::take(&mut self.constants);
+        self.constants = constants
+            .into_iter()
+            .map(|(mut id, tensor)| {
+                new(&mut id);
+                (id, tensor)
+            })
+            .collect();
+        self.values = values;
+        self
+    }
+}

@@ -1,0 +1,538 @@
+//! From a graph to a network: which unit does what, and the numbers in the hardware's codes.
+//!
+//! `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, `ranges` notes what values occur in
+//! samples, `drafter` with `nodes`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
+//! scale, `coded` makes the network's operations. What lies before the first unit and behind the last one stays in floats.
+
+mod coded;
+mod codes;
+mod convolution;
+mod draft;
+mod drafter;
+mod fit;
+mod floats;
+mod nodes;
+mod patterns;
+mod ranges;
+mod uses;
+mod view;
+mod windows;
+
+use self::coded::{Coded, encoding};
+use self::draft::{Draft, Kind, Source};
+use self::drafter::{Drafts, NoNetwork, draft};
+use self::floats::{FloatGraph, floats};
+use self::ranges::{Ranges, note};
+use self::view::View;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use thiserror::Error;
+use vp_host::network::{
+    Choices, Encoding, Lines, Network, NetworkLayer, Operation, Plan, PlanError, Shape, Winograd,
+};
+use vp_models::nvdla::config::Config;
+use vp_models::nvdla::numeric::Precision;
+use vp_tensors::{Graph, GraphError, Tensor, ValueId};
+
+pub use self::ranges::RangeMethod;
+
+/// Code of numbers in 8 bits, `number = (code - zero) * scale`; in fp16 numbers are codes themselves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Code {
+    pub(crate) scale: f32,
+    pub(crate) zero: i32,
+}
+
+impl Code {
+    pub(crate) const ONE: Code = Code { scale: 1.0, zero: 0 };
+
+    /// Codes of the numbers between two limits, which have zero among them; with zero as the code 0 if that is asked for.
+    fn of_range((low, high): (f32, f32), is_symmetric: bool) -> Code {
+        let span = if is_symmetric { 2.0 * high.max(-low) / 254.0 } else { (high - low) / 255.0 };
+        if !(span > f32::MIN_POSITIVE && span.is_finite()) {
+            return Code::ONE;
+        }
+        let zero = if is_symmetric { 0.0 } else { (-128.0 - low / span).round() };
+        Code { scale: span, zero: zero.clamp(-128.0, 127.0) as i32 }
+    }
+
+    fn number(self, code: i32) -> f32 {
+        (code - self.zero) as f32 * self.scale
+    }
+
+    fn code(self, number: f32) -> i8 {
+        let code = (number / self.scale).round_ties_even() + self.zero as f32;
+        code.clamp(-128.0, 127.0) as i8
+    }
+}
+
+/// Number of scales that weights have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WeightScales {
+    /// One for a layer's.
+    Tensor,
+    /// One for each kernel's.
+    #[default]
+    Kernel,
+}
+
+impl std::str::FromStr for WeightScales {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<WeightScales, String> {
+        match text {
+            "per-tensor" => Ok(WeightScales::Tensor),
+            "per-kernel" => Ok(WeightScales::Kernel),
+            _ => Err(format!("found `{text}`, expected per-kernel or per-tensor")),
+        }
+    }
+}
+
+/// Choices for making a network of a graph.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LowerOptions {
+    /// Format of features and weights; if absent fp16 where the model is not quantised and the configuration has it, else int8.
+    pub precision: Option<Precision>,
+    /// Choice of ranges by samples.
+    pub method: RangeMethod,
+    /// Scales of weights that the model does not quantise itself.
+    pub weights: WeightScales,
+    /// Choice of Winograd's method for convolutions.
+    pub winograd: Option<Winograd>,
+}
+
+impl Default for LowerOptions {
+    fn default() -> LowerOptions {
+        LowerOptions {
+            precision: None,
+            method: RangeMethod::MinMax,
+            weights: WeightScales::Kernel,
+            winograd: None,
+        }
+    }
+}
+
+/// Properties of a configuration that decide what becomes of nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Hardware {
+    pub(crate) name: String,
+    pub(crate) is_integer: bool,
+    pub(crate) has_table: bool,
+    pub(crate) weight_scales: WeightScales,
+}
+
+/// Reason for which no network can be made of a graph.
+#[derive(Debug, Error)]
+pub enum LowerError {
+    /// A format that the configuration or the importer does not have.
+    #[error("{precision}: {why}")]
+    Precision {
+        /// Format that was asked for.
+        precision: Precision,
+        /// Reason.
+        why: String,
+    },
+    /// More than one input, or none.
+    #[error("the model has {0} inputs: a network has one. Make the others constants")]
+    Inputs(usize),
+    /// Nothing is a unit's.
+    #[error("no node of the model is a unit's of {config}: {why}")]
+    NothingToRun {
+        /// Name of the configuration.
+        config: String,
+        /// Reason for which the first node is none.
+        why: String,
+    },
+    /// A tensor that a unit needs and that is no cube.
+    #[error(
+        "node `{node}` ({operator}): a tensor of {shape:?} is no cube: it has more than three axes of more than one element, or one \
+         longer than 8192"
+    )]
+    NoCube {
+        /// Name of the node.
+        node: String,
+        /// Operator of the node.
+        operator: String,
+        /// Shape of the tensor.
+        shape: Vec<usize>,
+    },
+    /// A layer that cannot be computed in codes and is not a node that the CPU could do.
+    #[error("layer `{layer}`: {why}")]
+    Layer {
+        /// Name of the layer.
+        layer: String,
+        /// Reason.
+        why: String,
+    },
+    /// Numbers could not be computed for a sample.
+    #[error("sample {number}: {error}")]
+    Sample {
+        /// Number of the sample, from 1.
+        number: usize,
+        /// Reason.
+        error: GraphError,
+    },
+    /// A sample that could not be had.
+    #[error("{0}")]
+    NoSample(String),
+    /// The network has no plan on the configuration.
+    #[error("{0}")]
+    Plan(PlanError),
+}
+
+/// Source of a tensor that the tail reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TailSource {
+    /// The network's output of that place among all.
+    Output(usize),
+    /// The network's input: what the head gives.
+    Input,
+}
+
+/// A cube as a tensor of numbers whose axes are the cube's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CodedTensor {
+    /// Sizes of the tensor's axes: those of the cube that are larger than 1, in the tensor's order.
+    pub shape: Vec<usize>,
+    /// Meaning of the cube's codes.
+    pub encoding: Encoding,
+}
+
+impl CodedTensor {
+    fn of(view: &View, code: Code) -> CodedTensor {
+        let (_, shape) = view.apart();
+        CodedTensor { shape, encoding: encoding(view, code) }
+    }
+
+    /// The numbers of codes `[line][column][channel]`, in the tensor's order.
+    pub fn decode(&self, codes: &[i8], cube: Shape, precision: Precision) -> Vec<f32> {
+        self.encoding.decoded(codes, precision, &self.shape, cube)
+    }
+
+    /// The codes `[line][column][channel]` of numbers in the tensor's order.
+    pub fn encode(&self, numbers: &[f32], cube: Shape, precision: Precision) -> Vec<i8> {
+        self.encoding.encoded(numbers, precision, &self.shape, cube)
+    }
+}
+
+/// Origin of a network's layer in the graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerOrigin {
+    /// Nodes that the layer does, in their order.
+    pub nodes: Vec<String>,
+    /// Value of the graph that it makes; none for a step of a node.
+    pub value: Option<ValueId>,
+    /// What it makes, as a tensor.
+    pub output: CodedTensor,
+    /// Reason for which the CPU does it, if it does.
+    pub on_cpu: Option<String>,
+}
+
+/// A network made of a graph, and what is computed in floats before and behind it.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// From the model's input to the network's.
+    pub head: Graph,
+    /// The network.
+    pub network: Network,
+    /// The network's input as a tensor: elements in the order in which the head gives them.
+    pub input: CodedTensor,
+    /// The network's outputs as tensors: elements in the order in which the tail takes them.
+    pub outputs: Vec<CodedTensor>,
+    /// From the network's outputs to the model's.
+    pub tail: Graph,
+    /// Sources of the tail's inputs.
+    pub tail_sources: Vec<TailSource>,
+    /// Origins of the network's layers.
+    pub layers: Vec<LayerOrigin>,
+    /// The graph in floats, in which [`LayerOrigin::value`] is.
+    pub floats: Graph,
+    /// Value of that graph at which the network starts.
+    pub start: ValueId,
+    /// Nodes that are no unit's, with the reasons.
+    pub on_cpu: Vec<(String, String)>,
+    /// True if the model has codes of its own.
+    pub is_quantised: bool,
+}
+
+/// Samples for calibration: each the tensors of the model's inputs.
+pub type Samples<'a> = &'a mut dyn Iterator<Item = Result<Vec<Tensor>, String>>;
+
+/// Makes a network of a graph for a configuration.
+///
+/// # Errors
+/// As [`LowerError`] says.
+pub fn lower(
+    graph: &Graph,
+    config: &Config,
+    options: &LowerOptions,
+    samples: Samples<'_>,
+) -> Result<Lowered, LowerError> {
+    if graph.inputs.len() != 1 {
+        return Err(LowerError::Inputs(graph.inputs.len()));
+    }
+    let floats = patterns::joined(floats(graph));
+    let is_quantised = !floats.codes.is_empty();
+    let hardware = hardware(config, options, is_quantised)?;
+    let ranges = match hardware.is_integer {
+        true => observed(&floats, samples)?,
+        false => Ranges::new(),
+    };
+    let mut refused = BTreeMap::new();
+    // Each turn gives one layer more to the CPU.
+    loop {
+        let drafts = draft(&floats, &hardware, &refused).map_err(|error| match error {
+            NoNetwork::SeveralStarts => nothing(&floats, config),
+            NoNetwork::NoCube { node, operator, shape } => {
+                LowerError::NoCube { node, operator: operator.to_owned(), shape }
+            }
+        })?;
+        match assembled(&floats, drafts, &hardware, (&ranges, options), config)? {
+            Assembled::Right(lowered) => return Ok(*lowered),
+            Assembled::Refused { nodes, layer, why } => {
+                let before = refused.len();
+                refused.extend(nodes.iter().map(|node| (*node, why.clone())));
+                if refused.len() == before {
+                    return Err(LowerError::Layer { layer, why });
+                }
+            }
+        }
+    }
+}
+
+fn nothing(floats: &FloatGraph, config: &Config) -> LowerError {
+    let why = match floats.graph.nodes.first() {
+        None => "it has none".to_owned(),
+        Some(node) => format!("the first one is `{}` ({})", node.name, node.operator.name()),
+    };
+    LowerError::NothingToRun { config: config.name.clone(), why }
+}
+
+fn hardware(config: &Config, options: &LowerOptions, is_quantised: bool) -> Result<Hardware, LowerError> {
+    let has_fp16 = config.computes(Precision::Fp16);
+    let precision = options.precision.unwrap_or(match has_fp16 && !is_quantised {
+        true => Precision::Fp16,
+        false => Precision::Int8,
+    });
+    let wrong = |why: String| Err(LowerError::Precision { precision, why });
+    match precision {
+        Precision::Fp16 if !has_fp16 => {
+            return wrong(format!("{} computes int8; nv_full has fp16", config.name));
+        }
+        Precision::Int16 => return wrong("models are run in int8 or fp16".to_owned()),
+        _ => {}
+    }
+    Ok(Hardware {
+        name: config.name.clone(),
+        is_integer: precision == Precision::Int8,
+        has_table: config.sdp_lut && config.sdp_ew,
+        weight_scales: options.weights,
+    })
+}
+
+/// What values occur in samples.
+fn observed(floats: &FloatGraph, samples: Samples<'_>) -> Result<Ranges, LowerError> {
+    let mut ranges = Ranges::new();
+    for (at, sample) in samples.enumerate() {
+        let sample = sample.map_err(LowerError::NoSample)?;
+        for (value, tensor) in floats.graph.inputs.iter().zip(&sample) {
+            note(&mut ranges, *value, tensor);
+        }
+        let ran = floats.graph.run_each(&sample, &mut |value, tensor| note(&mut ranges, value, tensor));
+        ran.map_err(|error| LowerError::Sample { number: at + 1, error })?;
+    }
+    Ok(ranges)
+}
+
+/// Network as far as it came.
+enum Assembled {
+    Right(Box<Lowered>),
+    /// A layer that no unit can do, and its nodes.
+    Refused {
+        nodes: Vec<usize>,
+        layer: String,
+        why: String,
+    },
+}
+
+fn assembled(
+    floats: &FloatGraph,
+    drafts: Drafts,
+    hardware: &Hardware,
+    (ranges, options): (&Ranges, &LowerOptions),
+    config: &Config,
+) -> Result<Assembled, LowerError> {
+    let Drafts { mut drafts, mut order, start, input, head, tail, tail_inputs, on_cpu } = drafts;
+    if order.is_empty() {
+        return Err(nothing(floats, config));
+    }
+    let mut tail_places: Vec<Source> = tail_inputs.iter().map(|placed| placed.source).collect();
+    if hardware.is_integer {
+        codes::requantise(&mut drafts, &mut order, floats, start);
+    }
+    let mut codes = codes::codes(&drafts, (start, floats), hardware, (ranges, options.method));
+    if hardware.is_integer {
+        let before = drafts.len();
+        codes::limit(&mut drafts, &mut order, &mut codes);
+        // What a limit stands behind is read there.
+        for new in before..drafts.len() {
+            let of = drafts[new].sources[0];
+            tail_places.iter_mut().filter(|place| **place == of).for_each(|place| *place = Some(new));
+        }
+    }
+    let layer_of: HashMap<usize, usize> = order.iter().enumerate().map(|(layer, at)| (*at, layer)).collect();
+    let place = |source: &Source| source.map(|at| layer_of[&at]);
+    let mut network = Network {
+        name: floats.graph.name.clone(),
+        input: input.cube,
+        is_image: is_image(&drafts, &order, input.cube),
+        precision: hardware.precision(),
+        choices: Choices { winograd: options.winograd.unwrap_or_default(), ..Choices::default() },
+        layers: Vec::with_capacity(order.len()),
+        outputs: Vec::new(),
+        demands: Vec::new(),
+        lines: Lines::default(),
+    };
+    let mut names = Names::default();
+    let mut layers = Vec::with_capacity(order.len());
+    for &at in &order {
+        let draft = &drafts[at];
+        let operation = match Coded::of(draft, at, &codes, hardware).operation() {
+            Ok(operation) => operation,
+            Err(why) => {
+                let (nodes, layer) = (draft.nodes.clone(), draft.name.clone());
+                return Ok(Assembled::Refused { nodes, layer, why });
+            }
+        };
+        network.layers.push(NetworkLayer {
+            name: names.one(&draft.name),
+            sources: draft.sources.iter().map(place).collect(),
+            input: draft.input,
+            output: draft.output,
+            operation,
+            cycles: None,
+        });
+        layers.push(origin(draft, floats, codes.of(Some(at))));
+    }
+    let mut outputs: Vec<CodedTensor> = Vec::new();
+    let mut tail_sources = Vec::with_capacity(tail_places.len());
+    for (placed, source) in tail_inputs.iter().zip(&tail_places) {
+        let Some(at) = source else {
+            tail_sources.push(TailSource::Input);
+            continue;
+        };
+        tail_sources.push(TailSource::Output(outputs.len()));
+        network.outputs.push(layer_of[at]);
+        outputs.push(CodedTensor::of(&placed.view, codes.of(*source)));
+    }
+    if network.outputs.is_empty() {
+        return Err(nothing(floats, config));
+    }
+    if let Err(error) = Plan::new(&network, config, PLANNED) {
+        let layer = error.layer().and_then(|name| network.layers.iter().position(|layer| layer.name == name));
+        let Some(layer) = layer else { return Err(LowerError::Plan(error)) };
+        let draft = &drafts[order[layer]];
+        if matches!(draft.kind, Kind::Cpu(_)) || draft.nodes.is_empty() {
+            return Err(LowerError::Plan(error));
+        }
+        let (nodes, layer) = (draft.nodes.clone(), draft.name.clone());
+        return Ok(Assembled::Refused { nodes, layer, why: error.to_string() });
+    }
+    let name = |at: &usize| floats.graph.nodes[*at].name.clone();
+    Ok(Assembled::Right(Box::new(Lowered {
+        head,
+        network,
+        input: CodedTensor::of(&input, codes.of(None)),
+        outputs,
+        tail,
+        tail_sources,
+        layers,
+        start,
+        on_cpu: on_cpu.iter().map(|(at, why)| (name(at), why.clone())).collect(),
+        is_quantised: !floats.codes.is_empty(),
+        floats: floats.graph.clone(),
+    })))
+}
+
+/// Memory in which a network is planned to see if it can be.
+const PLANNED: std::ops::Range<u64> = 0x8000_0000..0x1_0000_0000;
+
+fn origin(draft: &Draft, floats: &FloatGraph, code: Code) -> LayerOrigin {
+    let view = match &draft.kind {
+        Kind::Cpu(on_cpu) => on_cpu.output.clone(),
+        _ => View::of_cube(draft.output),
+    };
+    LayerOrigin {
+        nodes: draft.nodes.iter().map(|at| floats.graph.nodes[*at].name.clone()).collect(),
+        value: draft.value,
+        output: CodedTensor::of(&view, code),
+        on_cpu: match &draft.kind {
+            Kind::Cpu(on_cpu) => Some(on_cpu.reason.clone()),
+            _ => None,
+        },
+    }
+}
+
+/// Returns true if the input can lie in memory as pixels: convolutions alone read it, and windows without gaps.
+fn is_image(drafts: &[Draft], order: &[usize], input: Shape) -> bool {
+    let mut readers = order.iter().map(|at| &drafts[*at]).filter(|draft| draft.sources.contains(&None));
+    input.channels <= 4
+        && input.channels != 2
+        && readers.all(|draft| match &draft.kind {
+            Kind::Convolution(kernels) => {
+                kernels.groups == 1 && !kernels.adds && kernels.window.dilation == [1, 1]
+            }
+            _ => false,
+        })
+}
+
+/// Names of layers, of which no two are the same.
+#[derive(Default)]
+struct Names(HashSet<String>);
+
+impl Names {
+    fn one(&mut self, wanted: &str) -> String {
+        let wanted = if wanted.is_empty() || wanted == "input" { "layer" } else { wanted };
+        let numbered = (2..).map(|number| format!("{wanted} {number}"));
+        let name = std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !self.0.contains(name));
+        let name = name.unwrap_or_default();
+        self.0.insert(name.clone());
+        name
+    }
+}
+
+impl Lowered {
+    /// The network's input of what the head gives.
+    ///
+    /// # Errors
+    /// When an operator of the head fails.
+    pub fn encode(&self, inputs: &[Tensor]) -> Result<Vec<i8>, GraphError> {
+        let made = self.head.run(inputs)?;
+        Ok(self.input.encode(&made[0].to_floats(), self.network.input, self.network.precision))
+    }
+
+    /// The model's outputs of the network's, `[line][column][channel]`, and of what the network read.
+    ///
+    /// # Errors
+    /// When an operator of the tail fails.
+    pub fn decode(&self, input: &[i8], outputs: &[Vec<i8>]) -> Result<Vec<Tensor>, GraphError> {
+        let precision = self.network.precision;
+        let shape_of = |at: usize| self.tail.value(self.tail.inputs[at]).shape.clone();
+        let read = self.tail_sources.iter().enumerate().map(|(at, source)| {
+            let numbers = match source {
+                TailSource::Output(output) => {
+                    let shape = self.network.shape(Some(self.network.outputs[*output]));
+                    self.outputs[*output].decode(&outputs[*output], shape, precision)
+                }
+                TailSource::Input => self.input.decode(input, self.network.input, precision),
+            };
+            Tensor::floats(shape_of(at), numbers)
+        });
+        self.tail.run(&read.collect::<Vec<_>>())
+    }
+
+    /// Layers that the CPU does.
+    pub fn cpu_layers(&self) -> impl Iterator<Item = (&NetworkLayer, &LayerOrigin)> {
+        let both = self.network.layers.iter().zip(&self.layers);
+        both.filter(|(layer, _)| matches!(layer.operation, Operation::Cpu(_)))
+    }
+}

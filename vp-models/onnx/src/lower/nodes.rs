@@ -1,0 +1,620 @@
+//! What becomes of each node: part of the layer before, a layer of its own, another view of what is there, or the CPU's.
+
+use super::draft::{Act, Draft, Function, Kind, Source};
+use super::drafter::{Drafter, NoNetwork, Placed, Why};
+use super::view::{CubeAxis, View};
+use vp_host::network::{PairMethod, Shape};
+use vp_tensors::{
+    Binary, CoordinateTransformation, ElementType, Interpolation, Node, Operator, Reduction, Resize, Unary,
+    ValueId,
+};
+
+/// What came of a node: a unit's, or the CPU's for a reason; or there is no network at all.
+pub(crate) type Decided = Result<Result<(), Why>, NoNetwork>;
+
+/// Ends a decision with a reason for which the node is the CPU's.
+macro_rules! cpu {
+    ($($why:tt)*) => {
+        return Ok(Err(format!($($why)*)))
+    };
+}
+pub(crate) use cpu;
+
+impl Drafter<'_> {
+    /// Decides on a node.
+    pub(crate) fn node(&mut self, at: usize, node: &Node) -> Decided {
+        let &[output] = &node.outputs[..] else {
+            return match &node.operator {
+                Operator::Split { axis, .. } => self.split(at, node, *axis),
+                _ => cpu!("it has several outputs"),
+            };
+        };
+        let is_number = |id: &ValueId| self.value(*id).element_type == ElementType::Float;
+        if !is_number(&output) || node.inputs.iter().flatten().any(|id| !is_number(id) && self.is_data(*id)) {
+            cpu!("its tensors are no numbers");
+        }
+        if self.is_before_units(at) {
+            cpu!("no unit has begun before it");
+        }
+        let Some(Some(input)) = node.inputs.first().copied() else { cpu!("it reads nothing") };
+        match &node.operator {
+            Operator::Conv(spatial) => self.convolution(at, node, spatial),
+            Operator::Gemm(gemm) => self.gemm(at, node, *gemm),
+            Operator::MatMul => self.product_by_constant(at, node),
+            Operator::BatchNormalization { epsilon } => self.normalised(at, node, *epsilon),
+            Operator::Unary(Unary::Relu) => self.activated(at, input, output, Act::Relu),
+            Operator::Unary(Unary::LeakyRelu { alpha }) => {
+                self.activated(at, input, output, Act::Leaky(vec![*alpha]))
+            }
+            Operator::PRelu => self.leaky(at, node, input, output),
+            Operator::Clip => self.clipped(at, node, input, output),
+            Operator::Unary(function) => self.function(at, input, output, Function::Unary(*function)),
+            Operator::Binary(binary) => self.binary(at, node, *binary),
+            Operator::Variadic(reduction) => self.variadic(at, node, *reduction),
+            Operator::MaxPool(pooling) => self.max_pool(at, pooling, input, output),
+            Operator::AveragePool { pooling, counts_padding } => {
+                self.average_pool(at, pooling, *counts_padding, input, output)
+            }
+            Operator::GlobalAveragePool => self.global_pool(at, true, input, output),
+            Operator::GlobalMaxPool => self.global_pool(at, false, input, output),
+            Operator::LocalResponse(response) => {
+                if !matches!(response.size, 3 | 5 | 7 | 9) {
+                    cpu!("CDP normalises over 3, 5, 7 or 9 channels, and not {}", response.size);
+                }
+                let Some(cube) = self.nchw(input)? else { cpu!("its input is no cube") };
+                self.alone(at, Kind::Normalisation(*response), cube, output)
+            }
+            Operator::Concat { axis } => self.concatenation(at, node, *axis),
+            Operator::Slice => self.slice(at, node, input, output),
+            Operator::Resize(resize) => self.resize(at, *resize, input, output),
+            Operator::Identity => self.viewed(at, input, output, |view, _| Some(view.clone())),
+            Operator::Reshape { .. }
+            | Operator::Flatten { .. }
+            | Operator::Squeeze { .. }
+            | Operator::Unsqueeze { .. } => self.viewed(at, input, output, View::reshaped),
+            Operator::Transpose { permutation } => {
+                let rank = self.shape(input).len();
+                let reversed: Vec<usize> = (0..rank).rev().collect();
+                let order = if permutation.is_empty() { reversed } else { permutation.clone() };
+                self.viewed(at, input, output, |view, _| view.transposed(&order))
+            }
+            Operator::Softmax { .. } | Operator::FlatSoftmax { .. } | Operator::LogSoftmax { .. } => {
+                cpu!("no unit has a soft-max")
+            }
+            operator => cpu!("no unit has {}", operator.name()),
+        }
+    }
+
+    /// Returns true if a value is what flows through the network, and not a constant.
+    fn is_data(&self, id: ValueId) -> bool {
+        self.floats.graph.constant(id).is_none()
+    }
+
+    /// Returns true if no unit has begun before a node, and it is none to begin with.
+    fn is_before_units(&self, at: usize) -> bool {
+        self.is_early[at] && self.start.is_none()
+            || self.is_early[at]
+                && self.floats.graph.nodes[at]
+                    .inputs
+                    .iter()
+                    .flatten()
+                    .all(|input| !self.places.contains_key(input))
+    }
+
+    /// Returns true if a node comes behind all units, so that the CPU does it in the model's numbers unless it becomes a part of the
+    /// layer before.
+    fn is_behind_units(&self, at: usize) -> bool {
+        self.is_late[at]
+    }
+
+    /// The cube of a value that is `[1, C, H, W]` of it. What lies otherwise is brought into this form.
+    pub(crate) fn nchw(&mut self, value: ValueId) -> Result<Option<Placed>, NoNetwork> {
+        let shape = self.shape(value);
+        if shape.len() != 4 || shape[0] != 1 {
+            return Ok(None);
+        }
+        let placed = self.place(value)?;
+        if placed.view.is_nchw(shape) {
+            return Ok(Some(placed));
+        }
+        self.moved(value, &placed).map(Some)
+    }
+
+    /// A value brought by the CPU into the cube that is natural for its shape.
+    fn moved(&mut self, value: ValueId, placed: &Placed) -> Result<Placed, NoNetwork> {
+        let Some(view) = View::natural(self.shape(value)) else {
+            return Err(NoNetwork::SeveralStarts);
+        };
+        let draft = self.moving(value, placed, &view);
+        Ok(self.add(draft, value, view))
+    }
+
+    /// A layer by itself: one cube read, one made.
+    pub(crate) fn alone(&mut self, at: usize, kind: Kind, from: Placed, output: ValueId) -> Decided {
+        let view = from.view.clone();
+        let draft = self.draft(at, kind, vec![from.source], [view.cube; 2], output);
+        self.add(draft, output, view);
+        Ok(Ok(()))
+    }
+
+    /// An activation: of the layer before, or by itself.
+    fn activated(&mut self, at: usize, input: ValueId, output: ValueId, activation: Act) -> Decided {
+        if let Some(of) = self.absorbing(input, at, output) {
+            self.drafts[of].activation = activation;
+            self.absorb(of, at, input, output);
+            return Ok(Ok(()));
+        }
+        if self.is_behind_units(at) {
+            cpu!("it stands behind all units");
+        }
+        let from = self.place(input)?;
+        let channels = from.view.cube.channels as usize;
+        let kind = Kind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] };
+        let (view, source) = (from.view.clone(), from.source);
+        let mut draft = self.draft(at, kind, vec![source], [view.cube; 2], output);
+        draft.activation = activation;
+        self.add(draft, output, view);
+        Ok(Ok(()))
+    }
+
+    fn leaky(&mut self, at: usize, node: &Node, input: ValueId, output: ValueId) -> Decided {
+        let slopes = node.inputs.get(1).copied().flatten().and_then(|id| self.channelwise(input, id));
+        let Some(slopes) = slopes else { cpu!("its slopes are not one for each channel") };
+        let is_one = slopes.windows(2).all(|pair| pair[0] == pair[1]);
+        let slopes: Vec<f32> =
+            slopes.iter().take(if is_one { 1 } else { slopes.len() }).map(|s| *s as f32).collect();
+        self.activated(at, input, output, Act::Leaky(slopes))
+    }
+
+    fn clipped(&mut self, at: usize, node: &Node, input: ValueId, output: ValueId) -> Decided {
+        let bound = |place: usize, open: f32| match node.inputs.get(place).copied().flatten() {
+            None => Some(open),
+            Some(id) => self.floats.numbers(id)?.as_floats()?.first().copied(),
+        };
+        let (Some(low), Some(high)) = (bound(1, f32::NEG_INFINITY), bound(2, f32::INFINITY)) else {
+            cpu!("its bounds are no constants");
+        };
+        match (low, high) {
+            (0.0, f32::INFINITY) => self.activated(at, input, output, Act::Relu),
+            (0.0, high) if high > 0.0 && self.hardware.is_integer => {
+                self.activated(at, input, output, Act::Limited(high))
+            }
+            _ => self.function(at, input, output, Function::Clip(low, high)),
+        }
+    }
+
+    /// A function by a table.
+    pub(crate) fn function(
+        &mut self,
+        at: usize,
+        input: ValueId,
+        output: ValueId,
+        function: Function,
+    ) -> Decided {
+        if let Function::Unary(unary) = function
+            && !has_table(unary)
+        {
+            cpu!("{} is no function for a table", Operator::Unary(unary).name());
+        }
+        if self.is_behind_units(at) {
+            cpu!("it stands behind all units");
+        }
+        if !self.hardware.has_table {
+            cpu!("{} has no lookup table behind SDP", self.hardware.name);
+        }
+        let from = self.place(input)?;
+        self.alone(at, Kind::Function(function), from, output)
+    }
+
+    /// The numbers of a constant along the channels of a value's cube, if it has but one for each, or one for all.
+    pub(crate) fn channelwise(&mut self, value: ValueId, constant: ValueId) -> Option<Vec<f64>> {
+        let tensor = self.floats.numbers(constant)?;
+        let numbers = tensor.as_floats()?;
+        let placed = self.places.get(&value)?;
+        let channels = placed.view.cube.channels as usize;
+        if let [number] = numbers {
+            return Some(vec![(*number).into(); channels]);
+        }
+        let rank = self.shape(value).len();
+        let own = &tensor.shape;
+        let first = rank.checked_sub(own.len())?;
+        let mut along = own.iter().enumerate().filter(|(_, size)| **size > 1);
+        let (axis, size) = along.next()?;
+        let is_channels = placed.view.axis(first + axis) == Some(CubeAxis::Channels) && *size == channels;
+        (is_channels && along.next().is_none())
+            .then(|| numbers.iter().map(|number| (*number).into()).collect())
+    }
+
+    /// A factor and an addend for each channel.
+    pub(crate) fn scaled(
+        &mut self,
+        at: usize,
+        input: ValueId,
+        output: ValueId,
+        (scales, addends): (Vec<f64>, Vec<f64>),
+    ) -> Decided {
+        if let Some(of) = self.absorbing(input, at, output)
+            && self.drafts[of].takes_factors(&scales)
+        {
+            self.drafts[of].scale(&scales, &addends);
+            self.absorb(of, at, input, output);
+            return Ok(Ok(()));
+        }
+        if self.is_behind_units(at) {
+            cpu!("it stands behind all units");
+        }
+        let from = self.place(input)?;
+        self.alone(at, Kind::Scaling { scales, addends }, from, output)
+    }
+
+    fn normalised(&mut self, at: usize, node: &Node, epsilon: f32) -> Decided {
+        let input = match node.inputs.first().copied().flatten() {
+            Some(input) => input,
+            None => cpu!("it reads nothing"),
+        };
+        self.place(input)?;
+        let of = |place: usize| {
+            let id = node.inputs.get(place).copied().flatten()?;
+            let numbers: Vec<f64> =
+                self.floats.numbers(id)?.as_floats()?.iter().map(|n| (*n).into()).collect();
+            Some(numbers)
+        };
+        let (Some(scale), Some(bias), Some(mean), Some(variance)) = (of(1), of(2), of(3), of(4)) else {
+            cpu!("its parameters are no constants");
+        };
+        let channels = self.places[&input].view.cube.channels as usize;
+        let along = self.places[&input].view.axis(1);
+        if channels > 1 && along != Some(CubeAxis::Channels) || scale.len() != channels {
+            cpu!("its axis is not the channels of a cube");
+        }
+        let scales: Vec<f64> = scale
+            .iter()
+            .zip(&variance)
+            .map(|(scale, variance)| scale / (variance + f64::from(epsilon)).sqrt())
+            .collect();
+        let addends = (0..channels).map(|at| bias[at] - mean[at] * scales[at]).collect();
+        self.scaled(at, input, output_of(node), (scales, addends))
+    }
+
+    fn binary(&mut self, at: usize, node: &Node, binary: Binary) -> Decided {
+        let &[Some(first), Some(second)] = &node.inputs[..] else { cpu!("it has not two operands") };
+        let output = output_of(node);
+        let constant = [first, second].map(|id| self.floats.graph.constant(id).is_some());
+        let data = match constant {
+            [false, false] => return self.pair(at, binary, [first, second], output),
+            [true, true] => cpu!("it is a constant"),
+            [is_first, _] => {
+                if is_first {
+                    second
+                } else {
+                    first
+                }
+            }
+        };
+        if self.shape(data) != self.shape(output) {
+            cpu!("its constant has more elements than what it is joined with");
+        }
+        self.place(data)?;
+        let Some(numbers) = self.channelwise(data, if constant[0] { first } else { second }) else {
+            cpu!("its constant is not one number for each channel");
+        };
+        let count = numbers.len();
+        let (ones, zeros) = (vec![1.0; count], vec![0.0; count]);
+        let negative = |numbers: Vec<f64>| numbers.iter().map(|number| -number).collect::<Vec<_>>();
+        let factors = match (binary, constant[0]) {
+            (Binary::Add, _) => (ones, numbers),
+            (Binary::Sub, false) => (ones, negative(numbers)),
+            (Binary::Sub, true) => (vec![-1.0; count], numbers),
+            (Binary::Mul, _) => (numbers, zeros),
+            (Binary::Div, false) if numbers.iter().all(|number| *number != 0.0) => {
+                (numbers.iter().map(|number| 1.0 / number).collect(), zeros)
+            }
+            _ => cpu!("no unit has {}", Operator::Binary(binary).name()),
+        };
+        self.scaled(at, data, output, factors)
+    }
+
+    fn variadic(&mut self, at: usize, node: &Node, reduction: Reduction) -> Decided {
+        let inputs: Vec<ValueId> = node.inputs.iter().flatten().copied().collect();
+        let output = output_of(node);
+        match (inputs.as_slice(), reduction) {
+            ([one], _) => self.viewed(at, *one, output, |view, _| Some(view.clone())),
+            ([first, second], Reduction::Sum) => self.pair(at, Binary::Add, [*first, *second], output),
+            ([first, second], Reduction::Max | Reduction::Min) => {
+                let constant =
+                    [*second, *first].map(|id| self.floats.numbers(id).and_then(|of| of.as_floats()));
+                let (data, bound) = match constant {
+                    [Some(&[bound]), _] => (*first, bound),
+                    [_, Some(&[bound])] => (*second, bound),
+                    _ => {
+                        let method = match reduction {
+                            Reduction::Max => PairMethod::Maximum,
+                            _ => PairMethod::Minimum,
+                        };
+                        return self.cubes(at, Kind::Pair(method), [*first, *second], output);
+                    }
+                };
+                match (reduction, bound) {
+                    (Reduction::Max, 0.0) => self.activated(at, data, output, Act::Relu),
+                    (Reduction::Max, _) => {
+                        self.function(at, data, output, Function::Clip(bound, f32::INFINITY))
+                    }
+                    _ => self.function(at, data, output, Function::Clip(f32::NEG_INFINITY, bound)),
+                }
+            }
+            _ => cpu!("no unit joins so many tensors"),
+        }
+    }
+
+    /// Two tensors that flow.
+    fn pair(&mut self, at: usize, binary: Binary, [first, second]: [ValueId; 2], output: ValueId) -> Decided {
+        match binary {
+            Binary::Add => {
+                for (sum, other) in [(first, second), (second, first)] {
+                    if self.adds(at, sum, other, output)? {
+                        return Ok(Ok(()));
+                    }
+                }
+                self.cubes(at, Kind::Sum { takes_first_off: false }, [first, second], output)
+            }
+            Binary::Sub => self.cubes(at, Kind::Sum { takes_first_off: true }, [second, first], output),
+            Binary::Mul => {
+                for (cube, factors) in [(first, second), (second, first)] {
+                    let (whole, pixel) = (self.shape(cube), self.shape(factors));
+                    if whole == self.shape(output)
+                        && whole != pixel
+                        && pixel.len() == 4
+                        && whole.len() == 4
+                        && pixel[..2] == whole[..2]
+                        && pixel[2..] == [1, 1]
+                    {
+                        return self.channel_product(at, [cube, factors], output);
+                    }
+                }
+                self.cubes(at, Kind::Pair(PairMethod::Multiply), [first, second], output)
+            }
+            _ => cpu!("no unit has {} of two tensors", Operator::Binary(binary).name()),
+        }
+    }
+
+    /// Adds a tensor to a convolution's sums, if that can be a part of it.
+    fn adds(&mut self, at: usize, sum: ValueId, other: ValueId, output: ValueId) -> Result<bool, NoNetwork> {
+        if sum == other || self.shape(sum) != self.shape(other) {
+            return Ok(false);
+        }
+        let Some(of) = self.absorbing(sum, at, output) else { return Ok(false) };
+        let Kind::Convolution(kernels) = &self.drafts[of].kind else { return Ok(false) };
+        if kernels.adds {
+            return Ok(false);
+        }
+        let other = self.place(other)?;
+        let own = &self.places[&sum].view;
+        if other.view != *own || other.source == Some(of) {
+            return Ok(false);
+        }
+        if let Kind::Convolution(kernels) = &mut self.drafts[of].kind {
+            kernels.adds = true;
+        }
+        self.drafts[of].sources.push(other.source);
+        self.move_last(of);
+        self.absorb(of, at, sum, output);
+        Ok(true)
+    }
+
+    /// Two cubes that lie alike.
+    fn cubes(&mut self, at: usize, kind: Kind, [first, second]: [ValueId; 2], output: ValueId) -> Decided {
+        if self.is_behind_units(at) {
+            cpu!("it stands behind all units");
+        }
+        if self.shape(first) != self.shape(second) {
+            cpu!("its tensors are of different shapes");
+        }
+        let [one, other] = [self.place(first)?, self.place(second)?];
+        if one.view != other.view {
+            cpu!("its tensors do not lie alike");
+        }
+        let view = one.view.clone();
+        let draft = self.draft(at, kind, vec![one.source, other.source], [view.cube; 2], output);
+        self.add(draft, output, view);
+        Ok(Ok(()))
+    }
+
+    fn channel_product(&mut self, at: usize, [cube, factors]: [ValueId; 2], output: ValueId) -> Decided {
+        let Some(whole) = self.nchw(cube)? else { cpu!("its input is no cube") };
+        let Some(pixel) = self.nchw(factors)? else { cpu!("its factors are no cube") };
+        if whole.source.is_some() && whole.source == pixel.source || pixel.source.is_none() {
+            cpu!("its factors are not made by a layer");
+        }
+        let view = whole.view.clone();
+        let draft =
+            self.draft(at, Kind::ChannelProduct, vec![whole.source, pixel.source], [view.cube; 2], output);
+        self.add(draft, output, view);
+        Ok(Ok(()))
+    }
+
+    fn concatenation(&mut self, at: usize, node: &Node, axis: i64) -> Decided {
+        if self.is_behind_units(at) {
+            cpu!("it stands behind all units");
+        }
+        let output = output_of(node);
+        let shape = self.shape(output);
+        let axis = if axis < 0 { axis + shape.len() as i64 } else { axis };
+        let inputs: Vec<ValueId> = node.inputs.iter().flatten().copied().collect();
+        if axis != 1 || shape.len() != 4 || shape[0] != 1 {
+            cpu!("its axis is not the channels of a cube");
+        }
+        if inputs.iter().any(|input| self.floats.graph.constant(*input).is_some()) {
+            cpu!("a part of it is a constant");
+        }
+        let Some(view) = View::natural(shape) else { cpu!("{shape:?} is no cube") };
+        let mut sources: Vec<Source> = Vec::new();
+        for &input in &inputs {
+            let Some(placed) = self.nchw(input)? else { cpu!("a part of it is no cube") };
+            sources.push(placed.source);
+        }
+        let draft = self.draft(at, Kind::Concatenation, sources, [view.cube; 2], output);
+        self.add(draft, output, view);
+        Ok(Ok(()))
+    }
+
+    /// A part of a cube from there on.
+    fn part_of(&mut self, at: usize, input: ValueId, from: [u32; 3], output: ValueId) -> Decided {
+        let Some(whole) = self.nchw(input)? else { cpu!("its input is no cube") };
+        let Some(view) = View::natural(self.shape(output)) else { cpu!("its output is no cube") };
+        let draft =
+            self.draft(at, Kind::Slice(from), vec![whole.source], [whole.view.cube, view.cube], output);
+        self.add(draft, output, view);
+        Ok(Ok(()))
+    }
+
+    fn split(&mut self, at: usize, node: &Node, axis: i64) -> Decided {
+        let Some(Some(input)) = node.inputs.first().copied() else { cpu!("it reads nothing") };
+        let shape = self.shape(input);
+        let axis = if axis < 0 { axis + shape.len() as i64 } else { axis };
+        if self.is_before_units(at) || self.is_behind_units(at) {
+            cpu!("it stands beside all units");
+        }
+        if axis != 1 || shape.len() != 4 || shape[0] != 1 {
+            cpu!("its axis is not the channels of a cube");
+        }
+        let mut from = 0;
+        for &output in &node.outputs {
+            if let Err(why) = self.part_of(at, input, [0, 0, from], output)? {
+                return Ok(Err(why));
+            }
+            from += self.shape(output)[1] as u32;
+        }
+        Ok(Ok(()))
+    }
+
+    fn slice(&mut self, at: usize, node: &Node, input: ValueId, output: ValueId) -> Decided {
+        if self.is_behind_units(at) {
+            cpu!("it stands behind all units");
+        }
+        let integers = |place: usize| {
+            let id = node.inputs.get(place).copied().flatten()?;
+            self.floats.graph.constant(id)?.to_integers()
+        };
+        let shape = self.shape(input);
+        let Some(starts) = integers(1) else { cpu!("where it begins is no constant") };
+        let axes = integers(3).unwrap_or_else(|| (0..starts.len() as i64).collect());
+        let steps = integers(4).unwrap_or_else(|| vec![1; starts.len()]);
+        if shape.len() != 4 || steps.iter().any(|step| *step != 1) {
+            cpu!("its input is no cube, or it takes not each element");
+        }
+        let mut from = [0; 4];
+        for (start, axis) in starts.iter().zip(&axes) {
+            let axis = if *axis < 0 { axis + 4 } else { *axis } as usize;
+            let size = shape[axis] as i64;
+            from[axis] = (if *start < 0 { start + size } else { *start }).clamp(0, size) as u32;
+        }
+        match self.shape(output).contains(&0) {
+            true => cpu!("nothing is left"),
+            false => self.part_of(at, input, [from[3], from[2], from[1]], output),
+        }
+    }
+
+    fn resize(&mut self, at: usize, resize: Resize, input: ValueId, output: ValueId) -> Decided {
+        let (from, to) = (self.shape(input), self.shape(output));
+        let factor = match (from, to) {
+            (&[1, c, h, w], &[1, d, y, x]) if c == d && y % h == 0 && x % w == 0 && y / h == x / w => y / h,
+            _ => cpu!("no unit resizes"),
+        };
+        let is_exact = resize.interpolation == Interpolation::Nearest
+            && resize.coordinates == CoordinateTransformation::Asymmetric
+            && resize.nearest == vp_tensors::NearestMode::Floor;
+        if !is_exact || !(1..=16).contains(&factor) {
+            cpu!("no unit resizes");
+        }
+        let Some(whole) = self.nchw(input)? else { cpu!("its input is no cube") };
+        let Some(view) = View::natural(to) else { cpu!("its output is no cube") };
+        let kind = Kind::Upsampling(factor as u32);
+        let draft = self.draft(at, kind, vec![whole.source], [whole.view.cube, view.cube], output);
+        self.add(draft, output, view);
+        Ok(Ok(()))
+    }
+
+    /// A tensor that is there already, seen otherwise.
+    fn viewed(
+        &mut self,
+        at: usize,
+        input: ValueId,
+        output: ValueId,
+        seen: impl Fn(&View, &[usize]) -> Option<View>,
+    ) -> Decided {
+        let Some(placed) = self.places.get(&input) else { cpu!("what it moves is the CPU's") };
+        let Some(view) = seen(&placed.view, self.shape(output)) else {
+            cpu!("its elements have to be moved");
+        };
+        let source = placed.source;
+        match (self.code(input), self.code(output)) {
+            (Some(one), Some(other)) if one != other => {
+                let channels = view.cube.channels as usize;
+                let kind = Kind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] };
+                let draft = self.draft(at, kind, vec![source], [view.cube; 2], output);
+                self.add(draft, output, view);
+            }
+            _ => drop(self.places.insert(output, Placed { source, view })),
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// The only output of a node.
+pub(crate) fn output_of(node: &Node) -> ValueId {
+    node.outputs[0]
+}
+
+/// Functions that a table holds: of one number, and smooth.
+fn has_table(unary: Unary) -> bool {
+    !matches!(unary, Unary::Not)
+}
+
+impl Draft {
+    /// Returns true if factors and addends for each channel can become a part of it.
+    fn takes_factors(&self, scales: &[f64]) -> bool {
+        let is_one = scales.iter().all(|scale| *scale == 1.0);
+        match &self.kind {
+            Kind::Convolution(kernels) => {
+                !kernels.adds && (is_one || matches!(kernels.weights, super::draft::Weights::Floats(_)))
+            }
+            Kind::Scaling { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Multiplies what it computes, and adds to it.
+    fn scale(&mut self, factors: &[f64], more: &[f64]) {
+        match &mut self.kind {
+            Kind::Convolution(kernels) => {
+                if let super::draft::Weights::Floats(weights) = &mut kernels.weights {
+                    let each = weights.len() / factors.len().max(1);
+                    for (weights, factor) in weights.chunks_mut(each.max(1)).zip(factors) {
+                        weights.iter_mut().for_each(|weight| *weight = (f64::from(*weight) * factor) as f32);
+                    }
+                }
+                for ((bias, factor), more) in kernels.bias.iter_mut().zip(factors).zip(more) {
+                    *bias = *bias * factor + more;
+                }
+            }
+            Kind::Scaling { scales, addends } => {
+                for (at, (factor, more)) in factors.iter().zip(more).enumerate() {
+                    scales[at] *= factor;
+                    addends[at] = addends[at] * factor + more;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A cube of a shape `[1, C, H, W]`.
+pub(crate) fn cube_of(shape: &[usize]) -> Option<Shape> {
+    match *shape {
+        [1, channels, height, width] => {
+            let [width, height, channels] = [width, height, channels].map(|size| size as u32);
+            Some(Shape { width, height, channels })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,275 @@
+//! Several nodes that are one operation: exporters write some functions out, as `x * Sigmoid(x)`.
+//!
+//! A number between them that the model quantises is kept: then they stay as they are.
+
+use super::floats::FloatGraph;
+use super::uses::Uses;
+use std::sync::Arc;
+use vp_tensors::{
+    Binary, ElementType, Node, Operator, PadMode, Reduction, Spatial, Tensor, Unary, Value, ValueId,
+};
+
+/// Makes one node of several.
+pub(crate) fn joined(floats: FloatGraph) -> FloatGraph {
+    let mut floats = expanded(floats);
+    // Nodes change what they read and do, but not what they make.
+    let uses = Uses::of(&floats.graph);
+    for at in 0..floats.graph.nodes.len() {
+        let found = Patterns { uses: &uses, floats: &floats };
+        if let Some((operator, inputs)) = found.node(at) {
+            let node = &mut floats.graph.nodes[at];
+            (node.operator, node.inputs) = (operator, inputs);
+        }
+    }
+    floats.without_dead()
+}
+
+/// Look at the nodes before one.
+struct Patterns<'a> {
+    floats: &'a FloatGraph,
+    uses: &'a Uses,
+}
+
+type Made = (Operator, Vec<Option<ValueId>>);
+
+impl Patterns<'_> {
+    fn node(&self, at: usize) -> Option<Made> {
+        let node = &self.floats.graph.nodes[at];
+        match &node.operator {
+            Operator::Binary(Binary::Mul) => self.gate(node),
+            Operator::Binary(Binary::Div) => self.divided_gate(node),
+            Operator::Conv(spatial) => self.padded(node, spatial),
+            Operator::Reduce { reduction: Reduction::Mean, axes, keeps: true } => {
+                let rank = self.floats.graph.value(node.inputs[0]?).shape.len() as i64;
+                let mut axes: Vec<i64> =
+                    axes.iter().map(|axis| if *axis < 0 { axis + rank } else { *axis }).collect();
+                axes.sort_unstable();
+                (rank == 4 && axes == [2, 3]).then(|| (Operator::GlobalAveragePool, vec![node.inputs[0]]))
+            }
+            _ => None,
+        }
+    }
+
+    /// The number that a constant of one element is.
+    fn scalar(&self, value: ValueId) -> Option<f32> {
+        match self.floats.numbers(value)?.as_floats()? {
+            [number] => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn maker(&self, value: ValueId) -> Option<&Node> {
+        // A number that the model quantises is one of its own.
+        let at = self.uses.maker(value).filter(|_| !self.floats.codes.contains_key(&value))?;
+        Some(&self.floats.graph.nodes[at])
+    }
+
+    /// The operands of a node of two, either way round.
+    fn both_ways(node: &Node) -> Option<[(ValueId, ValueId); 2]> {
+        let &[Some(a), Some(b)] = &node.inputs[..] else { return None };
+        Some([(a, b), (b, a)])
+    }
+
+    /// `x * Sigmoid(x)`, `x * HardSigmoid(x)`, and with a factor `x * Clip(x + 3, 0, 6) * (1/6)`.
+    fn gate(&self, node: &Node) -> Option<Made> {
+        for (x, gate) in Self::both_ways(node)? {
+            if let Some(sixth) = self.scalar(gate)
+                && (sixth - 1.0 / 6.0).abs() < 1e-4
+                && let Some(product) = self.maker(x)
+                && let Some(x) = self.hard_gate(product)
+            {
+                return Some((Operator::Unary(Unary::HardSwish), vec![Some(x)]));
+            }
+            let Some(maker) = self.maker(gate) else { continue };
+            if maker.inputs.first() != Some(&Some(x)) {
+                continue;
+            }
+            let function = match maker.operator {
+                Operator::Unary(Unary::Sigmoid) => Unary::Swish { alpha: 1.0 },
+                Operator::Unary(Unary::HardSigmoid { alpha, beta })
+                    if (alpha - 1.0 / 6.0).abs() < 1e-4 && (beta - 0.5).abs() < 1e-6 =>
+                {
+                    Unary::HardSwish
+                }
+                _ => continue,
+            };
+            return Some((Operator::Unary(function), vec![Some(x)]));
+        }
+        None
+    }
+
+    /// `x * Clip(x + 3, 0, 6) / 6`.
+    fn divided_gate(&self, node: &Node) -> Option<Made> {
+        let &[Some(product), Some(six)] = &node.inputs[..] else { return None };
+        if self.scalar(six)? != 6.0 {
+            return None;
+        }
+        let x = self.hard_gate(self.maker(product)?)?;
+        Some((Operator::Unary(Unary::HardSwish), vec![Some(x)]))
+    }
+
+    /// The x of `x * Clip(x + 3, 0, 6)`.
+    fn hard_gate(&self, product: &Node) -> Option<ValueId> {
+        if product.operator != Operator::Binary(Binary::Mul) {
+            return None;
+        }
+        Self::both_ways(product)?.into_iter().find_map(|(x, gate)| {
+            let clip = self.maker(gate).filter(|node| node.operator == Operator::Clip)?;
+            let bound = |at: usize| self.scalar(clip.inputs.get(at).copied().flatten()?);
+            let sum = self.maker(clip.inputs[0]?)?;
+            let is_it = (bound(1)?, bound(2)?) == (0.0, 6.0) && sum.operator == Operator::Binary(Binary::Add);
+            let adds = Self::both_ways(sum)?
+                .into_iter()
+                .any(|(of, three)| of == x && self.scalar(three) == Some(3.0));
+            (is_it && adds).then_some(x)
+        })
+    }
+
+    /// A convolution whose input is padded with zeros before.
+    fn padded(&self, node: &Node, spatial: &Spatial) -> Option<Made> {
+        let pad = self.maker(node.inputs[0]?)?;
+        if !matches!(pad.operator, Operator::Pad { mode: PadMode::Constant }) {
+            return None;
+        }
+        let input = |at: usize| pad.inputs.get(at).copied().flatten();
+        let value = input(2).map_or(Some(0.0), |value| self.scalar(value))?;
+        let pads = self.floats.graph.constant(input(1)?)?.to_integers()?;
+        let rank = self.floats.graph.value(input(0)?).shape.len();
+        if value != 0.0 || input(3).is_some() || pads.len() != 2 * rank || rank != 2 + spatial.kernel.len() {
+            return None;
+        }
+        let (before, after) = pads.split_at(rank);
+        let is_spatial = [before, after].iter().all(|pads| pads[..2] == [0, 0]);
+        if !is_spatial || pads.iter().any(|pad| *pad < 0) || spatial.auto_pad != vp_tensors::AutoPad::NotSet {
+            return None;
+        }
+        let with = |own: &[usize], more: &[i64]| -> Vec<usize> {
+            own.iter().zip(&more[2..]).map(|(own, more)| own + *more as usize).collect()
+        };
+        let spatial = Spatial {
+            before: with(&spatial.before, before),
+            after: with(&spatial.after, after),
+            ..spatial.clone()
+        };
+        let mut inputs = node.inputs.clone();
+        inputs[0] = input(0);
+        Some((Operator::Conv(spatial), inputs))
+    }
+}
+
+/// Makes several nodes of those that have a unit only in parts: sums of more than two tensors, and transposed convolutions whose
+/// windows lie side by side.
+fn expanded(mut floats: FloatGraph) -> FloatGraph {
+    for node in std::mem::take(&mut floats.graph.nodes) {
+        match &node.operator {
+            Operator::Variadic(Reduction::Sum) => floats.sum(node),
+            Operator::ConvTranspose { spatial, output_padding, output_shape: None }
+                if is_side_by_side(spatial, output_padding) =>
+            {
+                let spatial = spatial.clone();
+                match floats.transposed_convolution(&node, &spatial) {
+                    Some(()) => {}
+                    None => floats.graph.nodes.push(node),
+                }
+            }
+            _ => floats.graph.nodes.push(node),
+        }
+    }
+    floats
+}
+
+/// Returns true if each input pixel makes a block of the output that no other one does.
+fn is_side_by_side(spatial: &Spatial, output_padding: &[usize]) -> bool {
+    let Spatial { kernel, strides, dilations, before, after, auto_pad, groups } = spatial;
+    kernel.len() == 2
+        && kernel == strides
+        && kernel[0] == kernel[1]
+        && dilations.iter().all(|dilation| *dilation == 1)
+        && before.iter().chain(after).chain(output_padding).all(|padding| *padding == 0)
+        && matches!(auto_pad, vp_tensors::AutoPad::NotSet | vp_tensors::AutoPad::Valid)
+        && *groups == 1
+}
+
+impl FloatGraph {
+    fn value(&mut self, name: String, shape: Vec<usize>) -> ValueId {
+        self.graph.values.push(Value { name, shape, element_type: ElementType::Float });
+        ValueId(self.graph.values.len() - 1)
+    }
+
+    fn constant(&mut self, name: String, tensor: Tensor) -> ValueId {
+        let id = self.value(name, tensor.shape.clone());
+        self.graph.values[id.0].element_type = tensor.element_type();
+        self.graph.constants.insert(id, Arc::new(tensor));
+        id
+    }
+
+    /// A sum of tensors as sums of two.
+    fn sum(&mut self, node: Node) {
+        let inputs: Vec<ValueId> = node.inputs.iter().flatten().copied().collect();
+        let shape = self.graph.value(node.outputs[0]).shape.clone();
+        let alike = inputs.iter().all(|input| self.graph.value(*input).shape == shape);
+        let [first, rest @ ..] = &inputs[..] else { return self.graph.nodes.push(node) };
+        if rest.is_empty() || !alike {
+            return self.graph.nodes.push(node);
+        }
+        let mut sum = *first;
+        for (at, input) in rest.iter().enumerate() {
+            let made = match at + 1 == rest.len() {
+                true => node.outputs[0],
+                false => self.value(format!("{} of {}", node.name, at + 2), shape.clone()),
+            };
+            self.graph.nodes.push(Node {
+                name: node.name.clone(),
+                operator: Operator::Binary(Binary::Add),
+                inputs: vec![Some(sum), Some(*input)],
+                outputs: vec![made],
+            });
+            sum = made;
+        }
+    }
+
+    /// A transposed convolution as one of 1 x 1, whose channels then become blocks of pixels.
+    fn transposed_convolution(&mut self, node: &Node, spatial: &Spatial) -> Option<()> {
+        let (input, output) = (node.inputs[0]?, node.outputs[0]);
+        let weights = self.numbers(node.inputs.get(1).copied().flatten()?)?.clone();
+        let &[channels, kernels, rows, columns] = &weights.shape[..] else { return None };
+        let elements = weights.as_floats()?;
+        let taps = rows * columns;
+        // Of each kernel and tap one kernel: `DepthToSpace` in mode CRD has them in this order.
+        let mut made = Vec::with_capacity(elements.len());
+        for kernel in 0..kernels * taps {
+            made.extend((0..channels).map(|channel| elements[channel * kernels * taps + kernel]));
+        }
+        let shape = self.graph.value(input).shape.clone();
+        let name = &node.name;
+        let weights =
+            self.constant(format!("{name} weights"), Tensor::floats([kernels * taps, channels, 1, 1], made));
+        let bias = match node.inputs.get(2).copied().flatten() {
+            None => None,
+            Some(bias) => {
+                let values = self.numbers(bias)?.as_floats()?.to_vec();
+                let spread: Vec<f32> =
+                    values.iter().flat_map(|value| std::iter::repeat_n(*value, taps)).collect();
+                Some(self.constant(format!("{name} bias"), Tensor::floats([kernels * taps], spread)))
+            }
+        };
+        let blocks = self.value(format!("{name} blocks"), vec![shape[0], kernels * taps, shape[2], shape[3]]);
+        if let Some(code) = self.codes.get(&output).copied() {
+            self.codes.insert(blocks, code);
+        }
+        let one = Spatial { kernel: vec![1, 1], strides: vec![1, 1], ..spatial.clone() };
+        self.graph.nodes.push(Node {
+            name: name.clone(),
+            operator: Operator::Conv(one),
+            inputs: vec![Some(input), Some(weights), bias],
+            outputs: vec![blocks],
+        });
+        self.graph.nodes.push(Node {
+            name: format!("{name} blocks"),
+            operator: Operator::DepthToSpace { block: rows, is_column_first: true },
+            inputs: vec![Some(blocks)],
+            outputs: vec![output],
+        });
+        Some(())
+    }
+}

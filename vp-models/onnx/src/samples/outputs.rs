@@ -1,0 +1,49 @@
+//! Outputs of a network as the bytes of a file.
+
+use super::npy;
+use super::npz::{self, NpzError};
+use std::path::Path;
+use vp_tensors::Tensor;
+
+/// Error of outputs that a file does not take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutputError {
+    /// An NPY file for several outputs.
+    #[error("an NPY file has one tensor, and the network has {0} outputs: name an .npz")]
+    Several(usize),
+    /// A name that says no format.
+    #[error("outputs are written as .npy (one) or .npz (any number): end the name with one of these")]
+    Format,
+    /// An archive that cannot be written.
+    #[error(transparent)]
+    Npz(#[from] NpzError),
+}
+
+/// Returns the bytes of a file of that name for these outputs: an NPY file has the only one, and an NPZ file each by its name.
+///
+/// # Errors
+/// When the name ends otherwise, or an NPY file would have several.
+pub fn outputs(file: &Path, outputs: &[(&str, &Tensor)]) -> Result<Vec<u8>, OutputError> {
+    match (file.extension().and_then(|extension| extension.to_str()), outputs) {
+        (Some("npy"), [(_, output)]) => Ok(npy::written(output)),
+        (Some("npy"), several) => Err(OutputError::Several(several.len())),
+        (Some("npz"), all) => Ok(npz::written(all)?),
+        _ => Err(OutputError::Format),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_file_says_its_format() {
+        let tensor = Tensor::floats([1], vec![0.5]);
+        let written =
+            |name: &str, count: usize| outputs(Path::new(name), &[("a", &tensor), ("b", &tensor)][..count]);
+        assert_eq!(npy::read(&written("out.npy", 1).unwrap()), Ok(tensor.clone()));
+        assert_eq!(npz::read(&written("out.npz", 2).unwrap()).unwrap().len(), 2);
+        assert_eq!(written("out.npy", 2), Err(OutputError::Several(2)));
+        assert_eq!(written("out.bin", 1), Err(OutputError::Format));
+    }
+}
