@@ -118,6 +118,7 @@ fn layer<'py>(py: Python<'py>, layer: &LayerFigures, period: vp_core::Time) -> P
     row.set_item("steps", layer.steps)?;
     row.set_item("within", &layer.within)?;
     row.set_item("cpu", layer.is_cpu)?;
+    row.set_item("cpu_cycles", layer.cpu.map(|cpu| cpu.time.cycles(period)))?;
     row.set_item("macs", layer.macs)?;
     row.set_item("products", layer.products())?;
     row.set_item("winograd", layer.method.is_winograd())?;

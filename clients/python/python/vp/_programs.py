@@ -24,7 +24,7 @@ class Layers(list[dict[str, Any]]):
     """The layers of a network that ran: a `dict` each. Times are cycles of the device's clock.
 
     Keys: ``name``, ``cycles``, ``begin``, ``end``, ``steps`` (hardware layers, a frame), ``within`` (the layer whose hardware layers do this one
-    too), ``cpu`` (the CPU did it, in no simulated time), ``macs`` (products of the direct method),
+    too), ``cpu`` (the CPU did it, or a part, in no simulated time), ``cpu_cycles`` (estimated cycles of that, or `None`), ``macs`` (products of the direct method),
     ``products`` (those that the array made: by Winograd's method fewer), ``winograd`` and ``compressed`` (by that method, with compressed weights), ``mac_cycles`` (cycles for which these keep the whole array busy), ``bytes_read``,
     ``bytes_written``, ``sram_bytes_read`` and ``sram_bytes_written`` (of these those over SRAMIF), ``bytes_copied`` (by BDMA into SRAM, for this layer), ``bound_by`` (what its time went into most:
     ``MAC array``, ``idle MACs``, ``SDP``, ``PDP``, ``CDP``, ``RUBIK``, ``read latency``, ``read bandwidth``, ``write``, ``CSB``), and the parts, which

@@ -29,7 +29,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use vp_host::fpga_ai_suite::Job;
-use vp_host::network::{Copies, Options, Placement, PlanOptions, Share, Winograd};
+use vp_host::network::{Copies, CpuModel, Options, Placement, PlanOptions, Share, Winograd};
 use vp_host::trace::cfg::CfgCommand;
 use vp_host::trace::player::{self, FailureKind, Outcome, PlayError, PlayOptions};
 use vp_host::trace::{Body, Language, Trace};
@@ -99,6 +99,11 @@ pub(super) struct Args {
     /// sources
     #[arg(long, value_name = "FILE")]
     energy: Option<PathBuf>,
+
+    /// CPU that does what no unit does of a network: its clock, and arithmetic operations and bytes in a cycle. Its time is an estimate
+    /// beside the device's [default: 1GHz,4,4]
+    #[arg(long, value_name = "CLOCK,OPERATIONS,BYTES")]
+    cpu: Option<CpuModel>,
 
     #[command(flatten)]
     placement: PlacementArgs,
@@ -275,9 +280,9 @@ impl Run {
 /// Refuses what only a network's run knows, and frames if it is not a loadable's.
 fn only_for_networks(args: &Args, are_loadables: bool) -> Result<(), Failure> {
     let given = args.timed || args.reading.is_given() || args.batch.is_some();
-    if given || args.placement.is_given() || args.energy.is_some() {
+    if given || args.placement.is_given() || args.energy.is_some() || args.cpu.is_some() {
         return Err(Failure::new(
-            "--timed, --input-size, --precision, --zeros, --winograd, --batch, --placement, --copies and --energy are for networks on \
+            "--timed, --input-size, --precision, --zeros, --winograd, --batch, --placement, --copies, --energy and --cpu are for networks on \
              NVDLA",
         ));
     }

@@ -132,8 +132,11 @@ fn run_prepared(named: &Named, prepare: &Prepare<'_>, args: &Args) -> Result<Ver
     host.running(&network.name);
     let measured = Measured::on(network, &plan, host.as_mut(), description.period, &inputs, || bar.inc(1));
     bar.finish_and_clear();
-    let measured =
+    let mut measured =
         measured.map_err(|error| Failure::new(warnings::with_warnings(&error, None, host.as_mut())))?;
+    if let Some(model) = &args.cpu {
+        measured.estimate_cpu(&plan, model);
+    }
     let answered = match (&model, description.arithmetic) {
         (Some(model), Arithmetic::Computed) => Some(model.answered(&measured, &input)?),
         _ => None,
@@ -292,10 +295,17 @@ fn show(
         writeln!(out, "{:<10} {}", "energy", estimate.sentence(measured))?;
         estimate.show_memories(&mut out)?;
     }
-    let on_cpu: Vec<&str> =
-        measured.layers.iter().filter(|layer| layer.is_cpu).map(|layer| layer.name.as_str()).collect();
-    if !on_cpu.is_empty() {
-        writeln!(out, "{:<10} {}: in no simulated time", "by the CPU", on_cpu.join(", "))?;
+    if let Some(time) = measured.cpu_time() {
+        let on_cpu: Vec<&str> =
+            measured.layers.iter().filter(|layer| layer.is_cpu).map(|layer| layer.name.as_str()).collect();
+        writeln!(
+            out,
+            "{:<10} {}: in no simulated time; estimated {}, {:.1} % of the device's time",
+            "by the CPU",
+            on_cpu.join(", "),
+            counted(time.cycles(period), "cycle"),
+            100.0 * time.as_ps() as f64 / measured.time.as_ps().max(1) as f64
+        )?;
     }
     writeln!(out, "{:<10} {} bytes", "memory", grouped(plan.bytes))?;
     if plan.sram_bytes > 0 {
@@ -378,7 +388,7 @@ fn layers(out: &mut impl Write, plan: &Plan, measured: &Measured) -> Result<(), 
     let mut table = text::table(&header, &right);
     let whole = measured.cycles() as f64;
     for layer in &measured.layers {
-        let LayerFigures { name, steps, within, is_cpu, macs, mac_cycles, bounds, .. } = layer;
+        let LayerFigures { name, steps, within, cpu, macs, mac_cycles, bounds, .. } = layer;
         let mut cells = vec![name.clone()];
         cells.extend(has_marks.then(|| methods::marks(&layer.method)));
         if let Some(within) = within {
@@ -386,9 +396,22 @@ fn layers(out: &mut impl Write, plan: &Plan, measured: &Measured) -> Result<(), 
             table.add_row(cells);
             continue;
         }
-        if *steps == 0 {
-            cells.push(if *is_cpu { "CPU".to_owned() } else { "-".to_owned() });
+        if let Some(cpu) = cpu {
+            let mut cells = match steps {
+                0 => cells.clone(),
+                _ => std::iter::once(format!("{name}: part")).chain(has_marks.then(String::new)).collect(),
+            };
+            let cycles = cpu.time.cycles(period);
+            cells.extend([format!("~{}", grouped(cycles)), format!("~{}", percent(cycles as f64, whole))]);
+            cells.resize(header.len() - 1, "-".to_owned());
+            cells.push("CPU".to_owned());
             table.add_row(cells);
+        }
+        if *steps == 0 {
+            if cpu.is_none() {
+                cells.push("-".to_owned());
+                table.add_row(cells);
+            }
             continue;
         }
         let cycles = layer.time().cycles(period);

@@ -232,14 +232,17 @@ fn of_trace(run: &Run) -> Record {
 
 /// The names are those of a study's tables (`docs/study.md`).
 fn of_layer(place: usize, layer: &LayerFigures, measured: &Measured) -> Record {
-    let LayerFigures { name, steps, within, is_cpu, macs, method, mac_cycles, bounds, moved, work, .. } =
-        layer;
+    let LayerFigures {
+        name, steps, within, is_cpu, cpu, macs, method, mac_cycles, bounds, moved, work, ..
+    } = layer;
     let (read, written) = layer.bytes();
     let mut record = Record::default()
         .with("layer", place + 1)
         .with("name", name)
         .with("within", within)
         .with("is_cpu", is_cpu)
+        .with("cpu_cycles", cpu.map(|cpu| cpu.time.cycles(measured.period)))
+        .with("cpu_operations", cpu.map(|cpu| cpu.work.operations))
         .with("parts", steps)
         .with("cycles", layer.time().cycles(measured.period))
         .with("macs", macs)
@@ -290,6 +293,7 @@ fn of_network(network: &Network, plan: &Plan, description: &Description, measure
         .with("time_ns", measured.time.as_ps() as f64 / 1e3)
         .with("cycles", cycles)
         .with("cycles_per_frame", cycles as f64 / frames)
+        .with("cpu_cycles", measured.cpu_time().map(|time| time.cycles(measured.period)))
         .with("frames_per_second", frames * 1e12 / measured.time.as_ps().max(1) as f64)
         .with("memory_bytes", plan.bytes)
         .with("sram_bytes", plan.sram_bytes)

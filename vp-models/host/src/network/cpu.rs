@@ -1,6 +1,9 @@
 //! Layers that no unit does, and the CPU does between them.
 
 mod codes;
+mod model;
+
+pub use model::{CpuEstimate, CpuModel, CpuWork, NoCpuModel};
 
 use super::description::CpuProgram;
 use super::error::RunError;

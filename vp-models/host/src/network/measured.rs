@@ -1,5 +1,6 @@
 //! A network run on a platform, once or several times, with figures for each layer: how long, how much, and what bounded it.
 
+use super::cpu::{CpuEstimate, CpuModel};
 use super::description::Network;
 use super::error::{MeasureError, RunError};
 use super::plan::{ConvolutionMethod, Memories, Plan, PlanOptions, Work};
@@ -40,8 +41,10 @@ pub struct LayerFigures {
     pub within: Option<String>,
     /// True if it ran when several frames had come so far, once for all of them.
     pub together: bool,
-    /// True if the CPU did it: no simulated time passed.
+    /// True if the CPU did it, or a part of it: no simulated time passed for that.
     pub is_cpu: bool,
+    /// Estimate of what the CPU took for it, if it did some of it: beside the device's time, and of all frames.
+    pub cpu: Option<CpuEstimate>,
     /// Time at which its first hardware layer had its turn: when the one before was done.
     pub begin: Time,
     /// Time at which its last hardware layer was done.
@@ -175,7 +178,24 @@ impl Measured {
         for Inference { outputs: of_frame, .. } in inferences {
             outputs.iter_mut().zip(of_frame).for_each(|(all, one)| all.extend(one));
         }
-        Ok(Measured { layers, frames, outputs, time: last - started, period, statistics })
+        let mut measured = Measured { layers, frames, outputs, time: last - started, period, statistics };
+        measured.estimate_cpu(plan, &CpuModel::default());
+        Ok(measured)
+    }
+
+    /// Estimates anew what the CPU took, for another one.
+    pub fn estimate_cpu(&mut self, plan: &Plan, model: &CpuModel) {
+        let runs = self.frames.div_ceil(plan.frames.max(1)) as u64;
+        let works = plan.cpu_works();
+        for (layer, work) in self.layers.iter_mut().zip(works) {
+            layer.cpu = work.map(|work| model.estimate(work.times(runs)));
+        }
+    }
+
+    /// Estimated time of the CPU; none where it does nothing.
+    pub fn cpu_time(&self) -> Option<Time> {
+        let times = self.layers.iter().filter_map(|layer| layer.cpu.map(|cpu| cpu.time));
+        times.reduce(|sum, time| sum + time)
     }
 
     /// Returns the parts of the whole time, by what bounded them.
@@ -204,6 +224,7 @@ fn planned(network: &Network, plan: &Plan, frames: usize) -> Vec<LayerFigures> {
             steps: 0,
             within: None,
             is_cpu: false,
+            cpu: None,
             begin: Time::MAX,
             end: Time::ZERO,
             macs: layer.macs() * frames as u64,

@@ -43,6 +43,7 @@ mod run;
 mod shipped;
 mod winograd;
 
+pub use cpu::{CpuEstimate, CpuModel, CpuWork, NoCpuModel};
 pub use description::{
     Activation, Bias, ChannelProduct, Choices, Compression, Converter, Convolution, CpuProgram, CubeAxes,
     Demand, Demanded, Elementwise, Encoding, Function, Lines, LookUp, Method, Network, NetworkLayer, NoShare,

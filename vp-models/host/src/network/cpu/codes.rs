@@ -7,25 +7,13 @@ use vp_models::nvdla::numeric::Precision;
 
 impl Encoding {
     /// The floats that codes stand for: `[line][column][channel]` in the order of a tensor of this shape, which is checked to be such a cube.
-    pub fn decoded(
-        &self,
-        codes: &[i8],
-        precision: Precision,
-        tensor: &[usize],
-        cube: Shape,
-    ) -> Vec<f32> {
+    pub fn decoded(&self, codes: &[i8], precision: Precision, tensor: &[usize], cube: Shape) -> Vec<f32> {
         let values = self.values(codes, precision);
         order(self.axes, tensor, cube).map(|at| values[at]).collect()
     }
 
     /// The codes nearest to floats in the order of a tensor of this shape: `[line][column][channel]`.
-    pub fn encoded(
-        &self,
-        values: &[f32],
-        precision: Precision,
-        tensor: &[usize],
-        cube: Shape,
-    ) -> Vec<i8> {
+    pub fn encoded(&self, values: &[f32], precision: Precision, tensor: &[usize], cube: Shape) -> Vec<i8> {
         let mut ordered = vec![0.0; values.len()];
         order(self.axes, tensor, cube).zip(values).for_each(|(at, value)| ordered[at] = *value);
         let code = |value: &f32| {

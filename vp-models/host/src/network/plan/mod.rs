@@ -31,6 +31,7 @@ use self::operations::{in_tiles, tasks};
 use self::placement::{Copied, Places, Placing, Unplaced};
 use self::traffic::{Usage, reads, usages};
 use self::values::Values;
+use super::cpu::CpuWork;
 use super::description::{Network, Operation, Winograd};
 use super::error::PlanError;
 use super::layout::{MemoryAddress, Tensor};
@@ -301,6 +302,17 @@ impl Plan {
     /// The unit that a table is loaded into.
     pub(super) fn unit_of(&self, table: usize) -> Option<Unit> {
         self.tables[table].writes.first().map(|write| write.unit)
+    }
+
+    /// Work of the CPU for each layer, of all of the plan's frames; none where hardware does all of it.
+    pub fn cpu_works(&self) -> Vec<Option<CpuWork>> {
+        let mut works = vec![None; self.within.len()];
+        for step in &self.steps {
+            if let Some(work) = step.cpu_work() {
+                works[step.layer] = Some(works[step.layer].unwrap_or_default() + work);
+            }
+        }
+        works
     }
 
     /// Bytes of weights and biases.

@@ -1,5 +1,6 @@
 //! Steps of a plan: hardware layers, copies and tasks of the CPU.
 
+use crate::network::cpu::CpuWork;
 use crate::network::description::CpuProgram;
 use crate::network::layout::Tensor;
 use crate::program::Program;
@@ -106,6 +107,14 @@ impl PlanStep {
             Work::Hardware { units, .. } => units,
             Work::Copy { .. } => &[Unit::Bdma],
             Work::Cpu { .. } => &[],
+        }
+    }
+
+    /// Work of the CPU in it; none where hardware does it.
+    pub fn cpu_work(&self) -> Option<CpuWork> {
+        match &self.work {
+            Work::Cpu { task, from, to } => Some(CpuWork::of(task, from, to)),
+            Work::Hardware { .. } | Work::Copy { .. } => None,
         }
     }
 
