@@ -22,6 +22,6 @@ mod tests;
 pub use distance::{Distance, LayerDistance};
 pub use import::{Imported, Note, Options, Supported, VERSIONS, supported};
 pub use limits::{LARGEST_FILE, MOST_NODES};
-pub use model::{Dimension, Input, Model};
+pub use model::{Dimension, External, Input, Model};
 pub use prepare::{InputShape, OpenedModel, PrepareError, PrepareOptions};
 pub use problem::{Problem, Problems, ReadError};

@@ -10,6 +10,9 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
+/// Gives the bytes of a tensor in another file: of the file at a place that the model names, from an offset on, so many.
+pub type External<'a> = dyn FnMut(&str, u64, u64) -> Result<Vec<u8>, String> + 'a;
+
 /// A model, with its tensors.
 #[derive(Debug)]
 pub struct Model {
@@ -49,10 +52,7 @@ impl Model {
     ///
     /// # Errors
     /// When the bytes are no ONNX model, or one larger than is read.
-    pub fn read(
-        bytes: &[u8],
-        external: &mut dyn FnMut(&str, u64, u64) -> Result<Vec<u8>, String>,
-    ) -> Result<Model, ReadError> {
+    pub fn read(bytes: &[u8], external: &mut External<'_>) -> Result<Model, ReadError> {
         limits::check(bytes)?;
         let model = ModelProto::decode(bytes).map_err(|error| ReadError::NotOnnx(error.to_string()))?;
         let mut graph = model.graph.ok_or_else(|| ReadError::NotOnnx("it has no graph".into()))?;

@@ -82,7 +82,7 @@ pub(crate) fn products<T: Number>(
         return multiply(left, &right, (rows, terms, columns));
     }
     let mut out = Vec::with_capacity(made.iter().product());
-    walk(stack, [steps(&a), steps(&b)], [0, 0], |[left, right], count, [step, other]| {
+    walk(stack, &[steps(&a), steps(&b)], [0, 0], |[left, right], count, [step, other]| {
         for at in 0..count as isize {
             let left = &lefts[left.wrapping_add_signed(at * step)..];
             let right = &rights[right.wrapping_add_signed(at * other)..];

@@ -64,14 +64,14 @@ pub(crate) fn broadcast<'a>(
 /// Walks a shape, row by row: `each` gets where a row begins in each of the tensors, the row's length, and the steps within it.
 pub(crate) fn walk<const N: usize>(
     shape: &[usize],
-    strides: [Vec<isize>; N],
+    strides: &[Vec<isize>; N],
     starts: [usize; N],
     mut each: impl FnMut([usize; N], usize, [isize; N]),
 ) {
     if shape.contains(&0) {
         return;
     }
-    let (shape, strides) = merged(shape, &strides);
+    let (shape, strides) = merged(shape, strides);
     let Some(row) = shape.len().checked_sub(1) else { return each(starts, 1, [0; N]) };
     let steps = std::array::from_fn(|tensor: usize| strides[tensor][row]);
     let mut at = vec![0; row];
@@ -128,7 +128,7 @@ fn merged<const N: usize>(shape: &[usize], strides: &[Vec<isize>; N]) -> (Vec<us
 /// Returns the elements of a tensor in the order of a walk.
 pub(crate) fn gather<T: Copy>(elements: &[T], shape: &[usize], strides: Vec<isize>, start: usize) -> Vec<T> {
     let mut out = Vec::with_capacity(shape.iter().product());
-    walk(shape, [strides], [start], |[from], count, [step]| {
+    walk(shape, &[strides], [start], |[from], count, [step]| {
         if step == 1 {
             out.extend_from_slice(&elements[from..from + count]);
         } else {
@@ -148,7 +148,7 @@ pub(crate) fn zip<A: Copy, B: Copy, C>(
     let mut out = Vec::with_capacity(shape.iter().product());
     let strides =
         [signed(broadcast_strides(left_shape, shape)), signed(broadcast_strides(right_shape, shape))];
-    walk(shape, strides, [0, 0], |[from, other], count, steps| match steps {
+    walk(shape, &strides, [0, 0], |[from, other], count, steps| match steps {
         [1, 1] => {
             let (left, right) = (&left[from..from + count], &right[other..other + count]);
             out.extend(left.iter().zip(right).map(|(&left, &right)| function(left, right)));

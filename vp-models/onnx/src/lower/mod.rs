@@ -169,7 +169,7 @@ pub enum LowerError {
         /// Number of the sample, from 1.
         number: usize,
         /// Reason.
-        error: GraphError,
+        error: Box<GraphError>,
     },
     /// A sample that could not be had.
     #[error("{0}")]
@@ -338,7 +338,7 @@ fn observed(floats: &FloatGraph, samples: Samples<'_>) -> Result<Ranges, LowerEr
             note(&mut ranges, *value, tensor);
         }
         let ran = floats.graph.run_each(&sample, &mut |value, tensor| note(&mut ranges, value, tensor));
-        ran.map_err(|error| LowerError::Sample { number: at + 1, error })?;
+        ran.map_err(|error| LowerError::Sample { number: at + 1, error: Box::new(error) })?;
     }
     Ok(ranges)
 }
@@ -374,8 +374,8 @@ fn assembled(
         let before = drafts.len();
         codes::limit(&mut drafts, &mut order, &mut codes);
         // What a limit stands behind is read there.
-        for new in before..drafts.len() {
-            let of = drafts[new].sources[0];
+        for (new, limit) in drafts.iter().enumerate().skip(before) {
+            let of = limit.sources[0];
             tail_places.iter_mut().filter(|place| **place == of).for_each(|place| *place = Some(new));
         }
     }

@@ -62,7 +62,7 @@ impl Drafter<'_> {
                     cpu!("CDP normalises over 3, 5, 7 or 9 channels, and not {}", response.size);
                 }
                 let Some(cube) = self.nchw(input)? else { cpu!("its input is no cube") };
-                self.alone(at, Kind::Normalisation(*response), cube, output)
+                self.alone(at, Kind::Normalisation(*response), &cube, output)
             }
             Operator::Concat { axis } => self.concatenation(at, node, *axis),
             Operator::Slice => self.slice(at, node, input, output),
@@ -92,13 +92,8 @@ impl Drafter<'_> {
 
     /// Returns true if no unit has begun before a node, and it is none to begin with.
     fn is_before_units(&self, at: usize) -> bool {
-        self.is_early[at] && self.start.is_none()
-            || self.is_early[at]
-                && self.floats.graph.nodes[at]
-                    .inputs
-                    .iter()
-                    .flatten()
-                    .all(|input| !self.places.contains_key(input))
+        let mut read = self.floats.graph.nodes[at].inputs.iter().flatten();
+        self.is_early[at] && (self.start.is_none() || read.all(|input| !self.places.contains_key(input)))
     }
 
     /// Returns true if a node comes behind all units, so that the CPU does it in the model's numbers unless it becomes a part of the
@@ -130,7 +125,7 @@ impl Drafter<'_> {
     }
 
     /// A layer by itself: one cube read, one made.
-    pub(crate) fn alone(&mut self, at: usize, kind: Kind, from: Placed, output: ValueId) -> Decided {
+    pub(crate) fn alone(&mut self, at: usize, kind: Kind, from: &Placed, output: ValueId) -> Decided {
         let view = from.view.clone();
         let draft = self.draft(at, kind, vec![from.source], [view.cube; 2], output);
         self.add(draft, output, view);
@@ -203,7 +198,7 @@ impl Drafter<'_> {
             cpu!("{} has no lookup table behind SDP", self.hardware.name);
         }
         let from = self.place(input)?;
-        self.alone(at, Kind::Function(function), from, output)
+        self.alone(at, Kind::Function(function), &from, output)
     }
 
     /// The numbers of a constant along the channels of a value's cube, if it has but one for each, or one for all.
@@ -244,7 +239,7 @@ impl Drafter<'_> {
             cpu!("it stands behind all units");
         }
         let from = self.place(input)?;
-        self.alone(at, Kind::Scaling { scales, addends }, from, output)
+        self.alone(at, Kind::Scaling { scales, addends }, &from, output)
     }
 
     fn normalised(&mut self, at: usize, node: &Node, epsilon: f32) -> Decided {

@@ -53,7 +53,7 @@ impl View {
             _ => &[Channels, Width, Height],
         };
         let mut left = order.iter();
-        for (at, _) in shape.iter().enumerate().rev().filter(|(_, size)| order.len() > 0 && **size > 1) {
+        for (at, _) in shape.iter().enumerate().rev().filter(|(_, size)| !order.is_empty() && **size > 1) {
             axes[at] = vec![*left.next()?];
         }
         let of = |wanted: CubeAxis| {
