@@ -69,6 +69,7 @@ const ROOMS: [(&str, &str, &[&str]); 24] = [
             "vp-remote",
             "vp-server",
             "vp-study",
+            "vp-tensors",
             "vp-transport",
         ],
     ),
