@@ -13,7 +13,7 @@ use vp_protocols::native::{
 use vp_protocols::{remote_port, renode};
 use vp_study::energy::Coefficients;
 
-use super::onnx::written::{Attribute, Bytes, Constant, Model, Node};
+use super::onnx::written::{self, Attribute, Constant, Model, Node};
 use super::{Target, files, put_piece, recordings, session};
 
 #[path = "../../../vp-models/host/src/loadable/tests/builder.rs"]
@@ -257,7 +257,7 @@ fn onnx() -> Vec<(&'static str, Vec<u8>)> {
         name: name.to_owned(),
         data_type,
         dims: dims.to_vec(),
-        raw: Bytes::of(raw),
+        raw: written::Bytes::of(raw),
     };
     let node = |operator, inputs: &[&str], output: &str, attributes| Node {
         operator,

@@ -24,7 +24,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             "--operators" => {
                 for operator in vp_onnx::supported() {
                     let dot = if operator.domain.is_empty() { "" } else { "." };
-                    println!("{}{dot}{}", operator.domain, operator.name);
+                    println!(
+                        "{}{dot}{}\t{}\t{}",
+                        operator.domain, operator.name, operator.since, operator.limits
+                    );
                 }
                 return Ok(ExitCode::SUCCESS);
             }
