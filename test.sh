@@ -136,6 +136,12 @@ if [ -e target/python/installed ]; then
   clients/python/tests/run "$@" >"$said/python" 2>&1 || status=$?
   ended python "$status" "its tests"
 fi
+if [ $# -eq 0 ] || [ "$1" = onnx ]; then
+  say "ONNX models beside onnxruntime"
+  status=0
+  tests/onnx/run >"$said/onnx" 2>&1 || status=$?
+  ended onnx "$status" "cases and models"
+fi
 if [ $# -eq 0 ]; then
   join "$soaker"
   ended soaked "$status" "the soak" 1

@@ -1,6 +1,6 @@
 """The cases of package `onnx`, run by the example `evaluate` of crate vp-onnx and compared with the package's answers.
 
-    python tests/onnx/node_cases.py target/debug/examples/evaluate [--table FILE] [--only PART]
+    python tests/onnx/node_cases.py target/debug/examples/evaluate [--docs FILE] [--only PART]
 
 Cases whose operators are all read count: each must give the package's answer, or be refused for a reason that `REFUSED` has.
 Inputs but the first are bound to their values where a model needs them as constants (shapes, scales, axes).
@@ -146,11 +146,12 @@ def run(evaluate, model, inputs, outputs, rtol, atol):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("evaluate")
-    parser.add_argument("--table")
+    parser.add_argument("--docs")
     parser.add_argument("--only", default="")
     parser.add_argument("--kinds", default="node,simple,pytorch-converted,pytorch-operator")
     options = parser.parse_args()
-    read = set(subprocess.run([options.evaluate, "--operators"], capture_output=True, text=True, check=True).stdout.split())
+    listed = subprocess.run([options.evaluate, "--operators"], capture_output=True, text=True, check=True).stdout
+    read = {line.split("\t")[0]: line.split("\t")[1:] for line in listed.splitlines()}
     jobs, outside = [], collections.Counter()
     for kind, name, model, inputs, outputs, rtol, atol in cases(options.kinds.split(",")):
         names = operators(model)
@@ -176,15 +177,20 @@ def main():
             rows[row][4][first.split("`: ")[-1]] += 1
         if result == "wrong":
             print(f"{name}: {reason}")
-    lines = ["| operator | cases | passed | refused | reasons |", "| --- | --- | --- | --- | --- |"]
-    for row, (count, passed, refused, _, reasons) in sorted(rows.items()):
+    lines = ["| operator | from version | limits | cases | passed | refused |", "| --- | --- | --- | --- | --- | --- |"]
+    for name in [*read, *sorted(name for name in rows if name not in read)]:
+        since, limits = read.get(name, ("", ""))
+        count, passed, refused, _, reasons = rows.get(name, (0, 0, 0, 0, {}))
         why = "; ".join(f"{reason} ({number})" for reason, number in sorted(reasons.items()))
-        lines.append(f"| {row} | {count} | {passed} | {refused} | {why} |")
+        lines.append(f"| {name} | {since} | {limits} | {count or ''} | {passed or ''} | {why} |")
     total = [sum(row[at] for row in rows.values()) for at in range(4)]
-    lines.append(f"| all | {total[0]} | {total[1]} | {total[2]} | |")
-    if options.table:
-        pathlib.Path(options.table).write_text("\n".join(lines) + "\n")
-    print(f"{total[0]} cases: {total[1]} passed, {total[2]} refused, {total[3]} wrong; "
+    lines.append(f"| all | | | {total[0]} | {total[1]} | {total[2]} |")
+    if options.docs:
+        path = pathlib.Path(options.docs)
+        before, _, rest = path.read_text().partition("<!-- cases -->\n")
+        after = rest.partition("<!-- end of cases -->")[2]
+        path.write_text(before + "<!-- cases -->\n" + "\n".join(lines) + "\n<!-- end of cases -->" + after)
+    print(f"{total[0]} cases: {total[1]} passed, {total[2]} refused, {total[3]} failed; "
           f"{sum(outside.values())} cases have operators that are not read")
     sys.exit(total[3] != 0 or total[1] == 0)
 

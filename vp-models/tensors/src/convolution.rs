@@ -108,14 +108,33 @@ pub(crate) fn convolve<T: Number>(
     Ok(output)
 }
 
-/// Convolves one kernel, window by window.
+/// Convolves one kernel, a row of the output with a row of the input at a time.
 fn convolve_plane<T: Number>(windows: &Windows, image: &[T], kernel: &[T], output: &mut [T]) {
+    let Windows([depth, height, width]) = *windows;
     let planes = image.chunks_exact(windows.input_plane());
     for (plane, kernel) in planes.zip(kernel.chunks_exact(windows.kernel())) {
-        for (place, output) in output.iter_mut().enumerate() {
-            let mut sum = *output;
-            windows.each_tap(place, |tap, at| sum = sum.plus_product(plane[at], kernel[tap]));
-            *output = sum;
+        for (row, output) in output.chunks_exact_mut(width.output).enumerate() {
+            let (z, y) = (row / height.output, row % height.output);
+            for i in depth.taps(z) {
+                for j in height.taps(y) {
+                    let line = depth.place(z, i) * height.input + height.place(y, j);
+                    let line = &plane[line * width.input..][..width.input];
+                    let kernel = &kernel[(i * height.kernel + j) * width.kernel..][..width.kernel];
+                    for (k, &weight) in kernel.iter().enumerate() {
+                        let outputs = width.outputs(k);
+                        let Some(first) = outputs.clone().next() else { continue };
+                        let line = &line[width.place(first, k)..];
+                        let sums = &mut output[outputs];
+                        if width.stride == 1 {
+                            let pairs = sums.iter_mut().zip(line);
+                            pairs.for_each(|(sum, &element)| *sum = sum.plus_product(element, weight));
+                        } else {
+                            let pairs = sums.iter_mut().zip(line.iter().step_by(width.stride));
+                            pairs.for_each(|(sum, &element)| *sum = sum.plus_product(element, weight));
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -29,6 +29,14 @@ impl Axis {
         self.taps_within(output, self.before, self.before + self.input)
     }
 
+    /// Returns those outputs whose tap is within the input.
+    pub(crate) fn outputs(&self, tap: usize) -> Range<usize> {
+        let offset = tap * self.dilation;
+        let first = self.before.saturating_sub(offset).div_ceil(self.stride);
+        let last = (self.before + self.input).saturating_sub(offset).div_ceil(self.stride).min(self.output);
+        first.min(last)..last
+    }
+
     /// Returns the number of an output's taps that are within the input or its padding.
     pub(crate) fn padded_taps(&self, output: usize) -> usize {
         self.taps_within(output, 0, self.before + self.input + self.after).len()

@@ -1,5 +1,6 @@
 //! Small models, made here: what becomes of them, and what is said of those that cannot be run.
 
+mod documents;
 mod hostile;
 mod problems;
 mod versions;
