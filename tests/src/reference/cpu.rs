@@ -3,7 +3,7 @@
 use vp_host::network::{CpuProgram, CubeAxes, Encoding, Shape};
 use vp_tensors::Tensor;
 
-/// What a graph makes of codes `[line][column][channel]`: codes that may be beyond those that a format has, or in fp16, of which
+/// Output of a graph for codes `[line][column][channel]`: codes that may be beyond those that a format has, or in fp16, of which
 /// scale and zero are 1 and 0, numbers.
 pub(super) fn evaluated(
     program: &CpuProgram,

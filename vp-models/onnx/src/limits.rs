@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// What a file has.
+/// Contents of a file.
 #[derive(Debug, Default)]
 struct Count {
     nodes: usize,

@@ -58,7 +58,7 @@ pub enum PrepareError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         error: ReadError,
     },
     /// The model has nodes or inputs that cannot be read.
@@ -88,7 +88,7 @@ pub enum PrepareError {
     Lower {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         error: LowerError,
     },
 }

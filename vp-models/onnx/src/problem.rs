@@ -1,10 +1,10 @@
-//! What is wrong with a model.
+//! Faults of models.
 
 use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a file is no model that can be read.
+/// Reason for which a file is no model that can be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The file cannot be read.
@@ -12,7 +12,7 @@ pub enum ReadError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Message of the system.
         error: std::io::Error,
     },
     /// The bytes are no protobuf.
@@ -26,12 +26,12 @@ pub enum ReadError {
     /// The protobuf is no ONNX model.
     #[error("this is not an ONNX model: {0}")]
     NotOnnx(String),
-    /// There is more of something than is read.
+    /// More of something than is read.
     #[error("the model has more than {most} {what}, which are not read")]
     Limit {
-        /// What there is too much of.
+        /// Name of what there is too much of.
         what: &'static str,
-        /// How much of it is read.
+        /// Number that is read.
         most: usize,
     },
 }
@@ -43,9 +43,9 @@ pub struct Problem {
     pub node: String,
     /// Operator of the node; `input` or `initializer` for these.
     pub operator: String,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// What could be done instead.
+    /// Advice on what could be done instead.
     pub instead: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for Problem {
 pub struct Problems {
     /// The first ones.
     pub list: Vec<Problem>,
-    /// How many there are beside these.
+    /// Number of those beside these.
     pub more: usize,
 }
 
@@ -119,7 +119,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// What is wrong with a node or tensor, before it is said which.
+/// Fault of a node or tensor, before it is said which.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) what: String,

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Why a graph cannot be run.
+/// Reason for which a graph cannot be run.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum GraphError {
-    /// There are more or fewer inputs than the graph has.
+    /// More or fewer inputs than the graph has.
     #[error("{found} inputs were given to graph `{graph}`, which has {expected}")]
     Inputs {
         /// Name of the graph.
         graph: String,
-        /// How many were given.
+        /// Number that was given.
         found: usize,
-        /// How many would be right.
+        /// Number that would be right.
         expected: usize,
     },
     /// An input has another type or shape than the graph says.
@@ -25,7 +25,7 @@ pub enum GraphError {
         input: String,
         /// Type of what was given.
         found: String,
-        /// What would be right.
+        /// Advice on what would be right.
         expected: String,
     },
     /// A node cannot be run.
@@ -35,7 +35,7 @@ pub enum GraphError {
         node: String,
         /// Name of the operator.
         operator: &'static str,
-        /// What is wrong.
+        /// The fault.
         error: OperatorError,
     },
     /// A value is read that no node before makes.

@@ -57,7 +57,7 @@ pub(super) fn fetch(tensor: &Tensor, bus: &mut Bus<'_>) -> Result<Vec<i8>, Drive
     Ok(tensor.unpack(&bytes))
 }
 
-/// What a graph makes of codes.
+/// Output of a graph for codes.
 fn evaluated(
     program: &CpuProgram,
     codes: &[Vec<i8>],

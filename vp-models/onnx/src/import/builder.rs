@@ -14,7 +14,7 @@ pub struct Note {
     pub subject: &'static str,
     /// Name of the input or model.
     pub name: String,
-    /// What was taken for granted.
+    /// Assumption that was made.
     pub what: String,
 }
 

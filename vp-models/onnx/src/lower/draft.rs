@@ -90,11 +90,11 @@ pub(crate) enum Weights {
     Codes { values: Vec<i8>, scales: Vec<f32> },
 }
 
-/// What the CPU does.
+/// Work of the CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct OnCpu {
     pub(crate) graph: Graph,
-    /// How each source's cube is an input of the graph.
+    /// Views of the sources' cubes as inputs of the graph.
     pub(crate) inputs: Vec<View>,
     pub(crate) output: View,
     /// Reason for which no unit does it.

@@ -52,7 +52,7 @@ pub(crate) struct Drafter<'a> {
     pub(crate) is_late: Vec<bool>,
 }
 
-/// What of a graph the units do.
+/// Parts of a graph: what units do, and what lies before and behind.
 pub(crate) struct Drafts {
     pub(crate) drafts: Vec<Draft>,
     /// Order in which they run.
@@ -64,7 +64,7 @@ pub(crate) struct Drafts {
     pub(crate) head: Graph,
     /// From outputs of drafts to the model's outputs.
     pub(crate) tail: Graph,
-    /// Where the tail's inputs are.
+    /// Places of the tail's inputs.
     pub(crate) tail_inputs: Vec<Placed>,
     pub(crate) on_cpu: BTreeMap<usize, Why>,
 }

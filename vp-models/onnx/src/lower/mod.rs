@@ -221,7 +221,7 @@ pub struct LayerOrigin {
     pub nodes: Vec<String>,
     /// Value of the graph that it makes; none for a step of a node.
     pub value: Option<ValueId>,
-    /// What it makes, as a tensor.
+    /// The output as a tensor.
     pub output: CodedTensor,
     /// Reason for which the CPU does it, if it does.
     pub on_cpu: Option<String>,
@@ -329,7 +329,7 @@ fn hardware(config: &Config, options: &LowerOptions, is_quantised: bool) -> Resu
     })
 }
 
-/// What values occur in samples.
+/// Numbers that occur in samples.
 fn observed(floats: &FloatGraph, samples: Samples<'_>) -> Result<Ranges, LowerError> {
     let mut ranges = Ranges::new();
     for (at, sample) in samples.enumerate() {

@@ -1,4 +1,4 @@
-//! What becomes of each node: part of the layer before, a layer of its own, another view of what is there, or the CPU's.
+//! Decisions about nodes: part of the layer before, a layer of its own, another view of what is there, or the CPU's.
 
 use super::draft::{Act, Draft, Function, Kind, Source};
 use super::drafter::{Drafter, NoNetwork, Placed, Why};
@@ -9,7 +9,7 @@ use vp_tensors::{
     ValueId,
 };
 
-/// What came of a node: a unit's, or the CPU's for a reason; or there is no network at all.
+/// Decision on a node: a unit's, or the CPU's for a reason; or there is no network at all.
 pub(crate) type Decided = Result<Result<(), Why>, NoNetwork>;
 
 /// Ends a decision with a reason for which the node is the CPU's.

@@ -1,4 +1,4 @@
-//! Who makes and who reads the values of a graph.
+//! Makers and readers of the values of a graph.
 
 use vp_tensors::{Graph, ValueId};
 

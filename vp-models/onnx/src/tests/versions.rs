@@ -1,4 +1,4 @@
-//! What older operator sets have as attributes, and newer ones as inputs, is the same.
+//! Attributes of older operator sets that are inputs of newer ones: both are the same.
 
 use super::{graph, integers, ints, made, model, node};
 use crate::messages::AttributeProto;
