@@ -3,6 +3,7 @@
 use super::codes::Codes;
 use super::draft::{Act, Draft, Function, Kernels, Kind, Weights};
 use super::fit::{bias, converter, factor, half, kernel_factors};
+use super::ranges::{RangeMethod, Ranges};
 use super::view::{CubeAxis, View};
 use super::{Code, Hardware, WeightScales};
 use std::sync::Arc;
@@ -27,12 +28,18 @@ pub(crate) struct Coded<'a> {
     pub(crate) reads: Vec<Code>,
     pub(crate) makes: Code,
     pub(crate) hardware: &'a Hardware,
+    ranges: &'a Ranges,
 }
 
 impl<'a> Coded<'a> {
-    pub(crate) fn of(draft: &'a Draft, at: usize, codes: &Codes, hardware: &'a Hardware) -> Coded<'a> {
+    pub(crate) fn of(
+        draft: &'a Draft,
+        at: usize,
+        codes: &Codes,
+        (hardware, ranges): (&'a Hardware, &'a Ranges),
+    ) -> Coded<'a> {
         let reads = draft.sources.iter().map(|source| codes.of(*source)).collect();
-        Coded { draft, reads, makes: codes.of(Some(at)), hardware }
+        Coded { draft, reads, makes: codes.of(Some(at)), hardware, ranges }
     }
 
     pub(crate) fn operation(&self) -> Result<Operation, Why> {
@@ -80,7 +87,7 @@ impl<'a> Coded<'a> {
     /// The activation of an integer layer, of so many channels.
     fn activation(&self) -> Result<Activation, Why> {
         Ok(match &self.draft.activation {
-            Act::None => Activation::None,
+            Act::None | Act::Table(..) => Activation::None,
             Act::Relu | Act::Limited(_) => Activation::Relu,
             Act::Leaky(slopes) => match &slopes[..] {
                 [slope] => {
@@ -100,8 +107,47 @@ impl<'a> Coded<'a> {
         })
     }
 
+    /// The table of the draft's function, if it has one, and the converter behind it: of numbers in steps of `unit`.
+    fn finished(&self, unit: f64) -> Result<(Option<LookUp>, Converter), Why> {
+        let large = || "its factors are larger than 16 bits".to_owned();
+        let (scale, zero) = (f64::from(self.makes.scale), self.makes.zero);
+        let Act::Table(function, before) = self.draft.activation else {
+            return Ok((None, converter(unit / scale, zero).ok_or_else(large)?));
+        };
+        let (low, high) = function.bend();
+        let (least, most) = match self.ranges.get(&before) {
+            Some(distribution) => distribution.limits(RangeMethod::MinMax),
+            None => (f32::NEG_INFINITY, f32::INFINITY),
+        };
+        let (low, high) = (low.max(least.into()), high.min(most.into()));
+        // Numbers on one side of where it bends are a line's.
+        let (low, high) = if low < high { (low, high) } else { function.bend() };
+        let of = |number: f64| f64::from(function.of(number as f32));
+        let at = |step: u32| of(low + (high - low) * f64::from(step) / 64.0).abs();
+        let largest = (0..=64).map(at).fold(0.0, f64::max);
+        let answer = largest.max(scale) / 32767.0;
+        let look_up = LookUp::of(of, low, high, Precision::Int8, [unit, answer]);
+        Ok((Some(look_up), converter(answer / scale, zero).ok_or_else(large)?))
+    }
+
+    /// The table of the draft's function in fp16, if it has one.
+    fn look_up_of_halves(&self) -> Option<LookUp> {
+        match self.draft.activation {
+            Act::Table(function, _) => Some(function.look_up_of_halves()),
+            _ => None,
+        }
+    }
+
+    /// Factors of kernels or channels, and the number that a step behind them is: a part of the output's.
+    fn factors(&self, factors: &[f64]) -> Option<(Scales, f64)> {
+        let scale = f64::from(self.makes.scale);
+        let factors: Vec<f64> = factors.iter().map(|factor| factor / scale).collect();
+        let fitted = kernel_factors(&factors, FRACTION)?;
+        Some((fitted.scales, scale / f64::from(fitted.fraction).exp2()))
+    }
+
     fn convolution(&self, kernels: &Kernels) -> Result<Operation, Why> {
-        let (x, y) = (self.reads[0], self.makes);
+        let x = self.reads[0];
         let count = kernels.kernels as usize;
         let (weights, scales) = self.integers(kernels);
         let each = weights.len() / count.max(1);
@@ -121,7 +167,7 @@ impl<'a> Coded<'a> {
         let is_one = factors.windows(2).all(|pair| pair[0] == pair[1]);
         let has_slopes = matches!(&self.draft.activation, Act::Leaky(slopes) if slopes.len() > 1);
         let large = || "its factors are larger than 16 bits".to_owned();
-        let (scales, shift, converter) = match added {
+        let (scales, shift, unit) = match added {
             Some(code) => {
                 // Sums become steps of what is added, or parts of such steps.
                 let fitted = (0..=ADDED_SHIFT).rev().find_map(|shift| {
@@ -130,21 +176,15 @@ impl<'a> Coded<'a> {
                     Some((kernel_factors(&factors, 0)?, shift, unit))
                 });
                 let (factors, shift, unit) = fitted.ok_or_else(large)?;
-                let converter = converter(unit / f64::from(y.scale), y.zero).ok_or_else(large)?;
-                (Some(factors.scales), Some(shift), converter)
+                (Some(factors.scales), Some(shift), unit)
             }
-            None if is_one && !has_slopes => {
-                let converter = converter(factors[0] / f64::from(y.scale), y.zero).ok_or_else(large)?;
-                (None, None, converter)
-            }
+            None if is_one && !has_slopes => (None, None, factors[0]),
             None => {
-                let factors: Vec<f64> = factors.iter().map(|factor| factor / f64::from(y.scale)).collect();
-                let fitted = kernel_factors(&factors, FRACTION).ok_or_else(large)?;
-                let shift = fitted.fraction;
-                let converter = Converter { offset: -(y.zero << shift), scale: 1, shift };
-                (Some(fitted.scales), None, converter)
+                let (scales, unit) = self.factors(&factors).ok_or_else(large)?;
+                (Some(scales), None, unit)
             }
         };
+        let (look_up, converter) = self.finished(unit)?;
         let has_bias = biases.iter().any(|bias| *bias != 0.0);
         Ok(Operation::Convolution(Convolution {
             kernels: kernels.kernels,
@@ -157,7 +197,7 @@ impl<'a> Coded<'a> {
             scales,
             added: shift,
             activation: self.activation()?,
-            look_up: None,
+            look_up,
             converter,
         }))
     }
@@ -220,7 +260,7 @@ impl<'a> Coded<'a> {
             scales: None,
             added: kernels.adds.then_some(0),
             activation,
-            look_up: None,
+            look_up: self.look_up_of_halves(),
             converter: Converter::NONE,
         })
     }
@@ -240,39 +280,37 @@ impl<'a> Coded<'a> {
                 bias: halves(&addends),
                 scales: (!is_one).then_some(Scales { values, shift: 0 }),
                 activation,
-                look_up: None,
+                look_up: self.look_up_of_halves(),
                 converter: Converter::NONE,
             }));
         }
-        let (x, y) = (self.reads[0], self.makes);
-        let factors: Vec<f64> =
-            scales.iter().map(|scale| scale * f64::from(x.scale) / f64::from(y.scale)).collect();
-        let biases: Vec<f64> = scales
+        let x = self.reads[0];
+        let factors: Vec<f64> = scales.iter().map(|scale| scale * f64::from(x.scale)).collect();
+        let biases: Vec<f64> = factors
             .iter()
             .zip(addends)
-            .map(|(scale, addend)| (addend / (scale * f64::from(x.scale))).round() - f64::from(x.zero))
+            .map(|(factor, addend)| (addend / factor).round() - f64::from(x.zero))
             .collect();
         let fitted = bias(&biases);
         // A bias is in steps of the input: with factors that differ much its lowest bits may count.
-        let lost = 0.5
-            * f64::from(1 << fitted.shift >> 1)
-            * factors.iter().fold(0.0, |most: f64, f| most.max(f.abs()));
+        let largest = factors.iter().fold(0.0, |most: f64, factor| most.max(factor.abs()));
+        let lost = 0.5 * f64::from(1 << fitted.shift >> 1) * largest / f64::from(self.makes.scale);
         if biases.iter().any(|bias| !bias.is_finite()) || lost > 1.0 {
             return Err("SDP adds before it multiplies, and its factors differ too much for that".to_owned());
         }
         let has_bias = biases.iter().any(|bias| *bias != 0.0);
         let large = || "its factors are larger than 16 bits".to_owned();
         let is_one = factors.windows(2).all(|pair| pair[0] == pair[1]);
-        let (scales, converter) = match is_one {
-            true => (None, converter(factors[0], y.zero).ok_or_else(large)?),
+        let (scales, unit) = match is_one {
+            true => (None, factors[0]),
             false => {
-                let fitted = kernel_factors(&factors, FRACTION).ok_or_else(large)?;
-                let shift = fitted.fraction;
-                (Some(fitted.scales), Converter { offset: -(y.zero << shift), scale: 1, shift })
+                let (scales, unit) = self.factors(&factors).ok_or_else(large)?;
+                (Some(scales), unit)
             }
         };
+        let (look_up, converter) = self.finished(unit)?;
         let bias = has_bias.then_some(fitted);
-        Ok(Operation::Scaling(Scaling { bias, scales, activation, look_up: None, converter }))
+        Ok(Operation::Scaling(Scaling { bias, scales, activation, look_up, converter }))
     }
 
     fn sum(&self, takes_first_off: bool) -> Result<Operation, Why> {
@@ -334,14 +372,11 @@ impl<'a> Coded<'a> {
             let answer = |code: i32| y.code(function.of(x.number(code)));
             return Operation::Activation(host::Function::Table((-128..=127).map(answer).collect()));
         }
-        let (low, high) = function.bend();
-        let of = |number: f64| f64::from(function.of(number as f32));
-        let look_up = LookUp::of(of, low, high, Precision::Fp16, [1.0; 2]);
         Operation::Scaling(Scaling {
             bias: None,
             scales: None,
             activation: Activation::None,
-            look_up: Some(look_up),
+            look_up: Some(function.look_up_of_halves()),
             converter: Converter::NONE,
         })
     }
@@ -362,6 +397,12 @@ impl Function {
             }
             Function::Unary(_) => (-8.0, 8.0),
         }
+    }
+
+    /// The function's table in fp16.
+    fn look_up_of_halves(self) -> LookUp {
+        let (low, high) = self.bend();
+        LookUp::of(|number| f64::from(self.of(number as f32)), low, high, Precision::Fp16, [1.0; 2])
     }
 
     /// Value at a number.

@@ -67,6 +67,8 @@ pub(crate) enum Act {
     Limited(f32),
     /// Factor of negative numbers, one or one for each channel.
     Leaky(Vec<f32>),
+    /// A function by SDP's table, of the numbers that this value has.
+    Table(Function, ValueId),
 }
 
 /// Kernels of a convolution, or of a fully connected layer.

@@ -396,7 +396,7 @@ fn assembled(
     let mut layers = Vec::with_capacity(order.len());
     for &at in &order {
         let draft = &drafts[at];
-        let operation = match Coded::of(draft, at, &codes, hardware).operation() {
+        let operation = match Coded::of(draft, at, &codes, (hardware, ranges)).operation() {
             Ok(operation) => operation,
             Err(why) => {
                 let (nodes, layer) = (draft.nodes.clone(), draft.name.clone());

@@ -197,6 +197,13 @@ impl Drafter<'_> {
         if !self.hardware.has_table {
             cpu!("{} has no lookup table behind SDP", self.hardware.name);
         }
+        if let Some(of) = self.absorbing(input, at, output)
+            && matches!(self.drafts[of].kind, Kind::Convolution(_) | Kind::Scaling { .. })
+        {
+            self.drafts[of].activation = Act::Table(function, input);
+            self.absorb(of, at, input, output);
+            return Ok(Ok(()));
+        }
         let from = self.place(input)?;
         self.alone(at, Kind::Function(function), &from, output)
     }
