@@ -38,8 +38,9 @@ pub(crate) struct Drafter<'a> {
     pub(crate) uses: Uses,
     pub(crate) hardware: &'a Hardware,
     pub(crate) drafts: Vec<Draft>,
-    /// Order in which they run.
-    pub(crate) order: Vec<usize>,
+    /// Turn of each draft: they run in this order.
+    turns: Vec<usize>,
+    last_turn: usize,
     pub(crate) places: HashMap<ValueId, Placed>,
     /// Value at which the units start.
     pub(crate) start: Option<ValueId>,
@@ -125,7 +126,8 @@ impl<'a> Drafter<'a> {
             uses,
             hardware,
             drafts: Vec::new(),
-            order: Vec::new(),
+            turns: Vec::new(),
+            last_turn: 0,
             places: HashMap::new(),
             start: None,
             is_start_fixed,
@@ -292,34 +294,41 @@ impl<'a> Drafter<'a> {
         }
     }
 
-    /// The graph of some nodes.
+    /// The graph of some nodes, with the values alone that it has to do with.
     fn part(&self, nodes: &BTreeSet<usize>, sources: &BTreeSet<ValueId>, outputs: &[ValueId]) -> Graph {
         let of = &self.floats.graph;
-        let nodes: Vec<Node> = nodes.iter().map(|at| of.nodes[*at].clone()).collect();
-        let read: BTreeSet<ValueId> =
-            nodes.iter().flat_map(|node| node.inputs.iter().flatten()).chain(outputs).copied().collect();
-        let constants = of.constants.iter().filter(|(id, _)| read.contains(id));
-        let mut part = Graph {
-            name: of.name.clone(),
-            values: of.values.clone(),
-            constants: constants.map(|(id, tensor)| (*id, Arc::clone(tensor))).collect(),
-            inputs: sources.iter().copied().collect(),
-            outputs: outputs.to_vec(),
-            nodes,
+        let mut part = Graph { name: of.name.clone(), ..Graph::default() };
+        let mut known: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+        let mut new = |part: &mut Graph, old: ValueId| {
+            *known.entry(old).or_insert_with(|| {
+                part.values.push(of.value(old).clone());
+                let id = ValueId(part.values.len() - 1);
+                if let Some(tensor) = of.constants.get(&old) {
+                    part.constants.insert(id, Arc::clone(tensor));
+                }
+                id
+            })
         };
-        // What the model quantises is quantised here, too; a cube's numbers are codes already.
-        for (value, code) in self.floats.codes.iter().collect::<BTreeMap<_, _>>() {
-            if !self.places.contains_key(value) {
-                part.quantise(*value, *code);
-            }
+        part.inputs = sources.iter().map(|source| new(&mut part, *source)).collect();
+        for at in nodes {
+            let mut node = of.nodes[*at].clone();
+            node.inputs.iter_mut().flatten().for_each(|id| *id = new(&mut part, *id));
+            node.outputs.iter_mut().for_each(|id| *id = new(&mut part, *id));
+            part.nodes.push(node);
         }
-        for at in 0..part.inputs.len() {
-            if let Some(placed) = self.places.get(&part.inputs[at]) {
+        part.outputs = outputs.iter().map(|output| new(&mut part, *output)).collect();
+        // What the model quantises is quantised here, too; a cube's numbers are codes already.
+        let coded = known.iter().filter(|(old, _)| !self.places.contains_key(old));
+        let coded: Vec<(ValueId, Code)> =
+            coded.filter_map(|(old, id)| Some((*id, self.floats.codes.get(old).copied()?))).collect();
+        part.quantise(&coded);
+        for (at, source) in sources.iter().enumerate() {
+            if let Some(placed) = self.places.get(source) {
                 let (_, sizes) = placed.view.apart();
                 part.reshape_input(at, &sizes);
             }
         }
-        part.compacted()
+        part
     }
 
     /// Adds a draft that gives a value in that view.
@@ -333,7 +342,8 @@ impl<'a> Drafter<'a> {
     /// Adds a draft that is a step of a node.
     pub(crate) fn push(&mut self, draft: Draft) -> usize {
         self.drafts.push(draft);
-        self.order.push(self.drafts.len() - 1);
+        self.last_turn += 1;
+        self.turns.push(self.last_turn);
         self.drafts.len() - 1
     }
 
@@ -358,8 +368,8 @@ impl<'a> Drafter<'a> {
 
     /// Puts a draft behind all that there are.
     pub(crate) fn move_last(&mut self, at: usize) {
-        self.order.retain(|of| *of != at);
-        self.order.push(at);
+        self.last_turn += 1;
+        self.turns[at] = self.last_turn;
     }
 
     /// Ends with the head and the tail.
@@ -387,16 +397,9 @@ impl<'a> Drafter<'a> {
         self.places.clear();
         let (nodes, sources) = self.region(start);
         let head = self.part(&nodes, &sources, &[start]);
-        Ok(Drafts {
-            head,
-            tail,
-            tail_inputs,
-            start,
-            input,
-            drafts: self.drafts,
-            order: self.order,
-            on_cpu: self.on_cpu,
-        })
+        let mut order: Vec<usize> = (0..self.drafts.len()).collect();
+        order.sort_by_key(|at| self.turns[*at]);
+        Ok(Drafts { head, tail, tail_inputs, start, input, drafts: self.drafts, order, on_cpu: self.on_cpu })
     }
 
     /// A draft of one value in the same view as another.
@@ -427,10 +430,8 @@ pub(crate) trait Edges {
     fn reshape_input(&mut self, at: usize, shape: &[usize]);
     /// Makes an output one of another shape.
     fn reshape_output(&mut self, at: usize, shape: &[usize]);
-    /// Rounds a value to a code and takes it back, if the graph makes or is given it.
-    fn quantise(&mut self, value: ValueId, code: Code);
-    /// The graph with the values alone that it has to do with.
-    fn compacted(self) -> Graph;
+    /// Rounds values to codes and takes them back, where the graph makes or is given them.
+    fn quantise(&mut self, values: &[(ValueId, Code)]);
 }
 
 fn sizes(graph: &mut Graph, shape: &[usize]) -> ValueId {
@@ -484,73 +485,59 @@ impl Edges for Graph {
         self.outputs[at] = outer;
     }
 
-    fn quantise(&mut self, value: ValueId, Code { scale, zero }: Code) {
-        let made = self.nodes.iter().position(|node| node.outputs.contains(&value));
-        let given = self.inputs.iter().position(|input| *input == value);
-        let own = self.values[value.0].clone();
-        let Some(behind) = made.map(|at| at + 1).or(given.map(|_| 0)) else { return };
-        if own.element_type != ElementType::Float {
-            return;
-        }
-        let mut add = |name: &str, element_type: ElementType, shape: &[usize]| {
-            let (name, shape) = (format!("{} {name}", own.name), shape.to_vec());
-            self.values.push(Value { name, shape, element_type });
-            ValueId(self.values.len() - 1)
-        };
-        let exact = add("before its code", ElementType::Float, &own.shape);
-        let coded = add("code", ElementType::Int8, &own.shape);
-        let scales = [add("scale", ElementType::Float, &[]), add("zero", ElementType::Int8, &[])];
-        let constants = [
-            Tensor::floats(Vec::new(), vec![scale]),
-            Tensor::of(Vec::new(), Elements::Int8(vec![zero.clamp(-128, 127) as i8])),
-        ];
-        self.constants.extend(scales.into_iter().zip(constants.map(Arc::new)));
-        match (made, given) {
-            (Some(at), _) => {
-                let outputs = &mut self.nodes[at].outputs;
-                outputs.iter_mut().filter(|output| **output == value).for_each(|output| *output = exact);
+    fn quantise(&mut self, values: &[(ValueId, Code)]) {
+        let mut pairs: BTreeMap<ValueId, [Node; 2]> = BTreeMap::new();
+        for &(value, code) in values {
+            if self.values[value.0].element_type == ElementType::Float {
+                pairs.insert(value, rounded(self, value, code));
             }
-            (None, Some(at)) => self.inputs[at] = exact,
-            (None, None) => {}
         }
-        let node = |operator: Operator, from: ValueId, to: ValueId| Node {
-            name: format!("{} {}", own.name, operator.name()),
-            operator,
-            inputs: vec![Some(from), Some(scales[0]), Some(scales[1])],
-            outputs: vec![to],
-        };
-        let both = [
-            node(Operator::QuantizeLinear { axis: 0 }, exact, coded),
-            node(Operator::DequantizeLinear { axis: 0 }, coded, value),
-        ];
-        self.nodes.splice(behind..behind, both);
+        let mut nodes = Vec::with_capacity(self.nodes.len() + 2 * pairs.len());
+        for input in &mut self.inputs {
+            if let Some(pair) = pairs.remove(input) {
+                *input = pair[0].inputs[0].unwrap_or(*input);
+                nodes.extend(pair);
+            }
+        }
+        for mut node in std::mem::take(&mut self.nodes) {
+            let mut behind = Vec::new();
+            for output in &mut node.outputs {
+                if let Some(pair) = pairs.remove(output) {
+                    *output = pair[0].inputs[0].unwrap_or(*output);
+                    behind.extend(pair);
+                }
+            }
+            nodes.push(node);
+            nodes.extend(behind);
+        }
+        self.nodes = nodes;
     }
+}
 
-    fn compacted(mut self) -> Graph {
-        let mut known: BTreeMap<ValueId, ValueId> = BTreeMap::new();
-        let mut values = Vec::new();
-        let old = std::mem::take(&mut self.values);
-        let mut new = |id: &mut ValueId| {
-            *id = *known.entry(*id).or_insert_with(|| {
-                values.push(old[id.0].clone());
-                ValueId(values.len() - 1)
-            });
-        };
-        self.inputs.iter_mut().for_each(&mut new);
-        for node in &mut self.nodes {
-            node.inputs.iter_mut().flatten().for_each(&mut new);
-            node.outputs.iter_mut().for_each(&mut new);
-        }
-        self.outputs.iter_mut().for_each(&mut new);
-        let constants = std::mem::take(&mut self.constants);
-        self.constants = constants
-            .into_iter()
-            .map(|(mut id, tensor)| {
-                new(&mut id);
-                (id, tensor)
-            })
-            .collect();
-        self.values = values;
-        self
-    }
+/// Nodes that make a value of what it is before it has its code.
+fn rounded(graph: &mut Graph, value: ValueId, Code { scale, zero }: Code) -> [Node; 2] {
+    let own = graph.values[value.0].clone();
+    let mut add = |name: &str, element_type: ElementType, shape: &[usize]| {
+        let (name, shape) = (format!("{} {name}", own.name), shape.to_vec());
+        graph.values.push(Value { name, shape, element_type });
+        ValueId(graph.values.len() - 1)
+    };
+    let exact = add("before its code", ElementType::Float, &own.shape);
+    let coded = add("code", ElementType::Int8, &own.shape);
+    let parameters = [add("scale", ElementType::Float, &[]), add("zero", ElementType::Int8, &[])];
+    let tensors = [
+        Tensor::floats(Vec::new(), vec![scale]),
+        Tensor::of(Vec::new(), Elements::Int8(vec![zero.clamp(-128, 127) as i8])),
+    ];
+    graph.constants.extend(parameters.into_iter().zip(tensors.map(Arc::new)));
+    let node = |operator: Operator, from: ValueId, to: ValueId| Node {
+        name: format!("{} {}", own.name, operator.name()),
+        operator,
+        inputs: vec![Some(from), Some(parameters[0]), Some(parameters[1])],
+        outputs: vec![to],
+    };
+    [
+        node(Operator::QuantizeLinear { axis: 0 }, exact, coded),
+        node(Operator::DequantizeLinear { axis: 0 }, coded, value),
+    ]
 }

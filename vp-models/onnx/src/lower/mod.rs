@@ -288,10 +288,13 @@ pub fn lower(
         })?;
         match assembled(&floats, drafts, &hardware, (&ranges, options), config)? {
             Assembled::Right(lowered) => return Ok(*lowered),
-            Assembled::Refused { nodes, layer, why } => {
+            Assembled::Refused(layers) => {
                 let before = refused.len();
-                refused.extend(nodes.iter().map(|node| (*node, why.clone())));
-                if refused.len() == before {
+                for RefusedLayer { nodes, why, .. } in &layers {
+                    refused.extend(nodes.iter().map(|node| (*node, why.clone())));
+                }
+                let first = layers.into_iter().next();
+                if let Some(RefusedLayer { layer, why, .. }) = first.filter(|_| refused.len() == before) {
                     return Err(LowerError::Layer { layer, why });
                 }
             }
@@ -346,12 +349,15 @@ fn observed(floats: &FloatGraph, samples: Samples<'_>) -> Result<Ranges, LowerEr
 /// Network as far as it came.
 enum Assembled {
     Right(Box<Lowered>),
-    /// A layer that no unit can do, and its nodes.
-    Refused {
-        nodes: Vec<usize>,
-        layer: String,
-        why: String,
-    },
+    /// Layers that no unit can do.
+    Refused(Vec<RefusedLayer>),
+}
+
+/// A layer that no unit can do.
+struct RefusedLayer {
+    nodes: Vec<usize>,
+    layer: String,
+    why: String,
 }
 
 fn assembled(
@@ -394,13 +400,14 @@ fn assembled(
     };
     let mut names = Names::default();
     let mut layers = Vec::with_capacity(order.len());
+    let mut refused = Vec::new();
     for &at in &order {
         let draft = &drafts[at];
         let operation = match Coded::of(draft, at, &codes, (hardware, ranges)).operation() {
             Ok(operation) => operation,
             Err(why) => {
-                let (nodes, layer) = (draft.nodes.clone(), draft.name.clone());
-                return Ok(Assembled::Refused { nodes, layer, why });
+                refused.push(RefusedLayer { nodes: draft.nodes.clone(), layer: draft.name.clone(), why });
+                continue;
             }
         };
         network.layers.push(NetworkLayer {
@@ -412,6 +419,9 @@ fn assembled(
             cycles: None,
         });
         layers.push(origin(draft, floats, codes.of(Some(at))));
+    }
+    if !refused.is_empty() {
+        return Ok(Assembled::Refused(refused));
     }
     let mut outputs: Vec<CodedTensor> = Vec::new();
     let mut tail_sources = Vec::with_capacity(tail_places.len());
@@ -435,7 +445,7 @@ fn assembled(
             return Err(LowerError::Plan(error));
         }
         let (nodes, layer) = (draft.nodes.clone(), draft.name.clone());
-        return Ok(Assembled::Refused { nodes, layer, why: error.to_string() });
+        return Ok(Assembled::Refused(vec![RefusedLayer { nodes, layer, why: error.to_string() }]));
     }
     let name = |at: &usize| floats.graph.nodes[*at].name.clone();
     Ok(Assembled::Right(Box::new(Lowered {
