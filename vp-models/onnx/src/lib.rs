@@ -15,6 +15,7 @@ mod problem;
 #[cfg(test)]
 mod tests;
 
+pub use constant::External;
 pub use import::{Imported, Note, Options, Supported, VERSIONS, supported};
 pub use limits::{LARGEST_FILE, MOST_NODES};
 pub use model::{Dimension, Input, Model};

@@ -8,9 +8,9 @@ use crate::{ElementType, Elements, Gemm, OperatorError, ValueType};
 
 /// Returns the shape with a vector as a matrix: a row on the left, a column on the right.
 fn as_matrix(shape: &[usize], is_left: bool) -> Vec<usize> {
-    match shape {
-        &[size] if is_left => vec![1, size],
-        &[size] => vec![size, 1],
+    match *shape {
+        [size] if is_left => vec![1, size],
+        [size] => vec![size, 1],
         _ => shape.to_vec(),
     }
 }
@@ -82,7 +82,7 @@ pub(crate) fn products<T: Number>(
         return multiply(left, &right, (rows, terms, columns));
     }
     let mut out = Vec::with_capacity(made.iter().product());
-    walk(stack, [steps(&a), steps(&b)], [0, 0], |[left, right], count, [step, other]| {
+    walk(stack, &[steps(&a), steps(&b)], [0, 0], |[left, right], count, [step, other]| {
         for at in 0..count as isize {
             let left = &lefts[left.wrapping_add_signed(at * step)..];
             let right = &rights[right.wrapping_add_signed(at * other)..];

@@ -57,7 +57,7 @@ pub(crate) fn run(
             _ => 0.0,
         };
         let mut results = vec![first; count];
-        walk(&input.shape, steps, [0, 0], |[from, to], run, [step, to_step]| {
+        walk(&input.shape, &steps, [0, 0], |[from, to], run, [step, to_step]| {
             for at in 0..run {
                 let element = f64::from(elements[from + at * step as usize]);
                 let result = &mut results[to + at * to_step as usize];
@@ -87,7 +87,7 @@ pub(crate) fn run(
         _ => 0,
     };
     let mut results = vec![first; count];
-    walk(&input.shape, steps, [0, 0], |[from, to], run, [step, to_step]| {
+    walk(&input.shape, &steps, [0, 0], |[from, to], run, [step, to_step]| {
         for at in 0..run {
             let element = elements[from + at * step as usize];
             let result = &mut results[to + at * to_step as usize];

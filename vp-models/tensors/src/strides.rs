@@ -64,7 +64,7 @@ pub(crate) fn broadcast<'a>(
 /// Walks a shape, row by row: `each` gets where a row begins in each of the tensors, the row's length, and the steps within it.
 pub(crate) fn walk<const N: usize>(
     shape: &[usize],
-    strides: [Vec<isize>; N],
+    strides: &[Vec<isize>; N],
     starts: [usize; N],
     mut each: impl FnMut([usize; N], usize, [isize; N]),
 ) {
@@ -100,13 +100,13 @@ pub(crate) fn walk<const N: usize>(
 }
 
 /// Returns the walk with those axes as one through which all tensors step evenly.
-fn merged<const N: usize>(shape: &[usize], strides: [Vec<isize>; N]) -> (Vec<usize>, [Vec<isize>; N]) {
+fn merged<const N: usize>(shape: &[usize], strides: &[Vec<isize>; N]) -> (Vec<usize>, [Vec<isize>; N]) {
     let mut sizes: Vec<usize> = Vec::new();
     let mut steps: [Vec<isize>; N] = std::array::from_fn(|_| Vec::new());
     for (at, &size) in shape.iter().enumerate().filter(|&(_, &size)| size != 1) {
         let is_even = steps
             .iter()
-            .zip(&strides)
+            .zip(strides)
             .all(|(steps, strides)| steps.last().is_some_and(|&step| step == strides[at] * size as isize));
         if is_even {
             if let Some(last) = sizes.last_mut() {
@@ -115,7 +115,7 @@ fn merged<const N: usize>(shape: &[usize], strides: [Vec<isize>; N]) -> (Vec<usi
         } else {
             sizes.push(size);
         }
-        for (steps, strides) in steps.iter_mut().zip(&strides) {
+        for (steps, strides) in steps.iter_mut().zip(strides) {
             if is_even {
                 steps.pop();
             }
@@ -128,7 +128,7 @@ fn merged<const N: usize>(shape: &[usize], strides: [Vec<isize>; N]) -> (Vec<usi
 /// Returns the elements of a tensor in the order of a walk.
 pub(crate) fn gather<T: Copy>(elements: &[T], shape: &[usize], strides: Vec<isize>, start: usize) -> Vec<T> {
     let mut out = Vec::with_capacity(shape.iter().product());
-    walk(shape, [strides], [start], |[from], count, [step]| {
+    walk(shape, &[strides], [start], |[from], count, [step]| {
         if step == 1 {
             out.extend_from_slice(&elements[from..from + count]);
         } else {
@@ -148,7 +148,7 @@ pub(crate) fn zip<A: Copy, B: Copy, C>(
     let mut out = Vec::with_capacity(shape.iter().product());
     let strides =
         [signed(broadcast_strides(left_shape, shape)), signed(broadcast_strides(right_shape, shape))];
-    walk(shape, strides, [0, 0], |[from, other], count, steps| match steps {
+    walk(shape, &strides, [0, 0], |[from, other], count, steps| match steps {
         [1, 1] => {
             let (left, right) = (&left[from..from + count], &right[other..other + count]);
             out.extend(left.iter().zip(right).map(|(&left, &right)| function(left, right)));
