@@ -94,8 +94,9 @@ impl DataType {
     }
 }
 
-/// Gives the bytes of a file beside the model: its place, and where in it they begin and how many they are.
-pub(crate) type External<'a> = dyn FnMut(&str, u64, u64) -> Result<Vec<u8>, String> + 'a;
+/// Source of bytes in files beside a model: gets the file's place as the model names it, where in the file they begin, and how
+/// many they are.
+pub type External<'a> = dyn FnMut(&str, u64, u64) -> Result<Vec<u8>, String> + 'a;
 
 /// A tensor, and its type in the file.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! A model as its file has it, with limits and tensors checked.
 
-use crate::constant::{self, Constant, DataType};
+use crate::constant::{self, Constant, DataType, External};
 use crate::messages::{GraphProto, ModelProto, ValueInfoProto};
 use crate::problem::Fault;
 use crate::{ReadError, beside, limits};
@@ -47,8 +47,7 @@ pub enum Dimension {
 impl Model {
     /// Returns the model of a file's bytes.
     ///
-    /// `external` gives the bytes of tensors in other files: of the file at a place that the model names, from an offset
-    /// on, so many. Tensors and nodes that cannot be read are told when a graph is made of the model.
+    /// `external` gives the bytes of tensors in other files. Tensors and nodes that cannot be read are told when a graph is made of the model.
     ///
     /// # Errors
     /// When the bytes are no ONNX model, or one larger than is read.

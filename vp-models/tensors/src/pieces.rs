@@ -290,7 +290,8 @@ pub(crate) fn picked<T: Copy>(
         let start = at.iter().zip(outer).zip(&own).map(|((&at, places), stride)| Some(places[at]? * stride));
         match start.sum::<Option<usize>>() {
             Some(start) => {
-                out.extend(row.iter().map(|place| place.map_or(value, |place| elements[start + place])));
+                let element = |place: &Option<usize>| place.map_or(value, |place| elements[start + place]);
+                out.extend(row.iter().map(element));
             }
             None => out.extend(std::iter::repeat_n(value, row.len())),
         }

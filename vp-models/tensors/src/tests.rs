@@ -147,7 +147,7 @@ fn a_window_that_is_not_whole_counts_only_when_rounded_up() {
 fn the_error_function_is_exact_to_a_float() {
     // Values of the error function to more digits than a float has.
     for (x, expected) in
-        [(0.1, 0.112_462_916), (0.5, 0.520_499_9), (1.0, 0.842_700_8), (2.5, 0.999_593_1), (4.5, 1.0)]
+        [(0.1, 0.112_462_916), (0.5, 0.520_499_9), (1.0, 0.842_700_8), (2.5, 0.999_593), (4.5, 1.0)]
     {
         assert_eq!(Unary::Erf.of(x), expected);
         assert_eq!(Unary::Erf.of(-x), -expected);

@@ -3,6 +3,8 @@
 use super::VERSIONS;
 use crate::model::Model;
 use crate::problem::Fault;
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// An operator that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,11 +161,9 @@ pub(crate) fn refused(model: &Model, domain: &str, operator: &str) -> Option<Fau
         );
         return Some(fault);
     }
-    let mut all = supported();
-    if all.any(|supported| supported.domain == domain && supported.name == operator) {
-        return None;
-    }
-    Some(unknown(domain, operator))
+    static NAMES: LazyLock<HashSet<(&str, &str)>> =
+        LazyLock::new(|| supported().map(|supported| (supported.domain, supported.name)).collect());
+    (!NAMES.contains(&(domain, operator))).then(|| unknown(domain, operator))
 }
 
 /// Returns what is said about an operator that is not read.
