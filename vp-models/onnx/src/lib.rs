@@ -6,17 +6,23 @@
 mod attributes;
 mod beside;
 mod constant;
+mod distance;
 mod import;
 mod limits;
+pub mod lower;
 mod messages;
 mod model;
 mod order;
+mod prepare;
 mod problem;
+pub mod samples;
 #[cfg(test)]
 mod tests;
 
 pub use constant::External;
+pub use distance::{Distance, LayerDistance};
 pub use import::{Imported, Note, Options, Supported, VERSIONS, supported};
 pub use limits::{LARGEST_FILE, MOST_NODES};
 pub use model::{Dimension, Input, Model};
+pub use prepare::{InputShape, OpenedModel, PrepareError, PrepareOptions};
 pub use problem::{Problem, Problems, ReadError};

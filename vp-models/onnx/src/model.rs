@@ -10,9 +10,6 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-/// Gives the bytes of a tensor in another file: of the file at a place that the model names, from an offset on, so many.
-pub type External<'a> = dyn FnMut(&str, u64, u64) -> Result<Vec<u8>, String> + 'a;
-
 /// A model, with its tensors.
 #[derive(Debug)]
 pub struct Model {

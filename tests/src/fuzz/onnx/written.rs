@@ -93,9 +93,9 @@ impl Model {
                         tensor.integer(1, 1);
                         let sizes = self.input.1.iter();
                         tensor.message(2, |shape| {
-                            sizes.for_each(|&size| shape.message(1, |dim| dim.integer(1, size)))
+                            sizes.for_each(|&size| shape.message(1, |dim| dim.integer(1, size)));
                         });
-                    })
+                    });
                 });
             });
             graph.message(12, |value| value.bytes(1, self.output.as_bytes()));

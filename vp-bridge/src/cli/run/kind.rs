@@ -158,6 +158,7 @@ mod tests {
         match named("it.toml", text, asked)? {
             InputKind::Network(_) => Ok(Device::Nvdla),
             InputKind::Suite => Ok(Device::Suite),
+            InputKind::Model(_) => Err("model".to_owned()),
             InputKind::Traces(_) => Err("traces".to_owned()),
         }
     }
@@ -184,6 +185,7 @@ mod tests {
         std::fs::write(folder.path().join("network.toml"), "").unwrap();
         assert!(matches!(of(folder.path(), never), Ok(InputKind::Network(Named::File(_)))));
         assert!(matches!(of(Path::new("resnet50"), never), Ok(InputKind::Network(Named::BuiltIn(_)))));
+        assert!(matches!(named("model.onnx", "", None), Ok(InputKind::Model(_))));
     }
 
     #[test]

@@ -175,12 +175,11 @@ impl BroughtModel {
         let nodes = |count: usize| counted(count as u64, "node");
         writeln!(
             out,
-            "\n{:<10} {} of the model in {} before the network, {} in {} within it, {} behind it",
+            "\n{:<10} {} of the model: {} before the network, {} in codes within it, {} behind it",
             "the CPU's",
             nodes(self.lowered.on_cpu.len()),
             nodes(head),
             counted(cpu as u64, "layer"),
-            "codes",
             nodes(tail)
         )?;
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
