@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// What a file has.
+/// Numbers of things in a file.
 #[derive(Debug, Default)]
 struct Count {
     nodes: usize,

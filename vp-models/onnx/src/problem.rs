@@ -1,10 +1,10 @@
-//! What is wrong with a model.
+//! Errors of a file, and problems of a model.
 
 use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a file is no model that can be read.
+/// Reason why a file is no model that can be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The file cannot be read.
@@ -12,7 +12,7 @@ pub enum ReadError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: std::io::Error,
     },
     /// The bytes are no protobuf.
@@ -26,12 +26,12 @@ pub enum ReadError {
     /// The protobuf is no ONNX model.
     #[error("this is not an ONNX model: {0}")]
     NotOnnx(String),
-    /// There is more of something than is read.
+    /// Too much of something.
     #[error("the model has more than {most} {what}, which are not read")]
     Limit {
-        /// What there is too much of.
+        /// Name, in the plural, of the things.
         what: &'static str,
-        /// How much of it is read.
+        /// Number of them that is read.
         most: usize,
     },
 }
@@ -43,9 +43,9 @@ pub struct Problem {
     pub node: String,
     /// Operator of the node; `input` or `initializer` for these.
     pub operator: String,
-    /// What is wrong.
+    /// Cause.
     pub what: String,
-    /// What could be done instead.
+    /// Advice.
     pub instead: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for Problem {
 pub struct Problems {
     /// The first ones.
     pub list: Vec<Problem>,
-    /// How many there are beside these.
+    /// Number of those beside these.
     pub more: usize,
 }
 
@@ -119,7 +119,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// What is wrong with a node or tensor, before it is said which.
+/// Cause and advice of a problem, before the node is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) what: String,

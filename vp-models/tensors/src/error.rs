@@ -1,9 +1,9 @@
-//! What is wrong with an operator's inputs or attributes.
+//! Errors of an operator's inputs and attributes.
 
 use crate::ElementType;
 use thiserror::Error;
 
-/// Why an operator cannot be inferred or run.
+/// Reason why an operator cannot be inferred or run.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum OperatorError {
     /// An input that the operator needs is left out.
@@ -17,9 +17,9 @@ pub enum OperatorError {
     TooMany {
         /// `inputs` or `outputs`.
         what: &'static str,
-        /// How many there are.
+        /// Number of them.
         found: usize,
-        /// How many there may be.
+        /// Largest number that would be right.
         most: usize,
     },
     /// An input has elements of a type that the operator does not take.
@@ -29,7 +29,7 @@ pub enum OperatorError {
         input: usize,
         /// Type of its elements.
         found: ElementType,
-        /// What would be right.
+        /// Description of what would be right.
         expected: &'static str,
     },
     /// An input has a shape that does not fit the others or the attributes.
@@ -37,9 +37,9 @@ pub enum OperatorError {
     Shape {
         /// Place of the input.
         input: usize,
-        /// Its shape.
+        /// Shape of the input.
         found: String,
-        /// What would be right.
+        /// Description of what would be right.
         expected: String,
     },
     /// An attribute has a value that it may not have.
@@ -47,9 +47,9 @@ pub enum OperatorError {
     Attribute {
         /// Name of the attribute.
         attribute: &'static str,
-        /// Its value.
+        /// Value as text.
         found: String,
-        /// What would be right.
+        /// Description of what would be right.
         expected: String,
     },
     /// An input that decides about shapes is not known before the graph runs.
@@ -57,7 +57,7 @@ pub enum OperatorError {
     NotConstant {
         /// Place of the input.
         input: usize,
-        /// What it is.
+        /// Name of the input.
         role: &'static str,
     },
     /// An input has a value that the operator cannot take.
@@ -67,7 +67,7 @@ pub enum OperatorError {
         input: usize,
         /// The value.
         found: String,
-        /// What would be right.
+        /// Description of what would be right.
         expected: String,
     },
     /// A tensor, or what is needed to compute one, is larger than may be.
@@ -79,9 +79,9 @@ pub enum OperatorError {
     /// A tensor has more axes than may be.
     #[error("a tensor has {found} axes; at most {most} would be right")]
     TooManyAxes {
-        /// How many axes there are.
+        /// Number of axes.
         found: usize,
-        /// How many there may be.
+        /// Largest number that would be right.
         most: usize,
     },
 }

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Why a graph cannot be run.
+/// Reason why a graph cannot be run.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum GraphError {
-    /// There are more or fewer inputs than the graph has.
+    /// More or fewer inputs than the graph has.
     #[error("{found} inputs were given to graph `{graph}`, which has {expected}")]
     Inputs {
         /// Name of the graph.
         graph: String,
-        /// How many were given.
+        /// Number of those given.
         found: usize,
-        /// How many would be right.
+        /// Number that would be right.
         expected: usize,
     },
     /// An input has another type or shape than the graph says.
@@ -25,7 +25,7 @@ pub enum GraphError {
         input: String,
         /// Type of what was given.
         found: String,
-        /// What would be right.
+        /// Type that would be right.
         expected: String,
     },
     /// A node cannot be run.
@@ -35,7 +35,7 @@ pub enum GraphError {
         node: String,
         /// Name of the operator.
         operator: &'static str,
-        /// What is wrong.
+        /// Cause.
         error: OperatorError,
     },
     /// A value is read that no node before makes.

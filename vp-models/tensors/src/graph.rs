@@ -22,13 +22,13 @@ pub struct Value {
 /// A node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Name in the model's file, or one made of its operator and place where it has none.
+    /// Name in the model's file, or that of its first output where it has none.
     pub name: String,
     /// Operator with its attributes.
     pub operator: Operator,
-    /// What it reads, as ONNX orders it; none where an optional input is left out.
+    /// Values that the node reads, as ONNX orders them; none where an optional input is left out.
     pub inputs: Vec<Option<ValueId>>,
-    /// What it makes.
+    /// Values that the node makes.
     pub outputs: Vec<ValueId>,
 }
 
@@ -39,11 +39,11 @@ pub struct Graph {
     pub name: String,
     /// All tensors.
     pub values: Vec<Value>,
-    /// Those that are known before.
+    /// Values that are known before.
     pub constants: BTreeMap<ValueId, Arc<Tensor>>,
-    /// What comes from outside, in order.
+    /// Values that come from outside, in order.
     pub inputs: Vec<ValueId>,
-    /// What it gives, in order.
+    /// Values that the graph gives, in order.
     pub outputs: Vec<ValueId>,
     /// Nodes, each behind those whose outputs it reads.
     pub nodes: Vec<Node>,

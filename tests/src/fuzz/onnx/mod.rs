@@ -81,7 +81,7 @@ fn input(value: &vp_tensors::Value) -> Tensor {
     Tensor::of(value.shape.clone(), elements)
 }
 
-/// What an operator has: its inputs, and attributes, of which the first is there always. An input is a letter: f for floats, i for
+/// Name, inputs and attributes of an operator, of which the first is there always. An input is a letter: f for floats, i for
 /// integers of shapes, b for bytes, c for conditions; behind a dash they may be left out.
 type Kind = (&'static str, &'static str, &'static [&'static str]);
 

@@ -5,7 +5,7 @@
 pub(in crate::fuzz) struct Bytes(Vec<u8>);
 
 impl Bytes {
-    /// These bytes.
+    /// Bytes as they are.
     pub(in crate::fuzz) fn of(bytes: &[u8]) -> Bytes {
         Bytes(bytes.to_vec())
     }

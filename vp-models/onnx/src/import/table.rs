@@ -15,7 +15,7 @@ pub struct Supported {
     pub name: &'static str,
     /// First version of the operator set that has it, from the oldest that is read on.
     pub since: i64,
-    /// What of it is not read, or empty.
+    /// Limits of what is read, or empty.
     pub limits: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What is said of models that cannot be run.
+//! Messages about models that cannot be run.
 
 use super::{graph, ints, made, model, node, problems, read, value};
 use crate::Options;

@@ -1,4 +1,4 @@
-//! What older operator sets have as attributes, and newer ones as inputs, is the same.
+//! Forms of older and newer operator sets, which become the same.
 
 use super::{graph, integers, ints, made, model, node};
 use crate::messages::AttributeProto;
