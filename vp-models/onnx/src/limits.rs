@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// Contents of a file.
+/// Numbers of things in a file.
 #[derive(Debug, Default)]
 struct Count {
     nodes: usize,

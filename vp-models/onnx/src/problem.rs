@@ -1,10 +1,10 @@
-//! Faults of models.
+//! Errors of a file, and problems of a model.
 
 use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Reason for which a file is no model that can be read.
+/// Reason why a file is no model that can be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The file cannot be read.
@@ -12,7 +12,7 @@ pub enum ReadError {
     File {
         /// The file.
         path: PathBuf,
-        /// Message of the system.
+        /// Error of the system.
         error: std::io::Error,
     },
     /// The bytes are no protobuf.
@@ -26,12 +26,12 @@ pub enum ReadError {
     /// The protobuf is no ONNX model.
     #[error("this is not an ONNX model: {0}")]
     NotOnnx(String),
-    /// More of something than is read.
+    /// Too much of something.
     #[error("the model has more than {most} {what}, which are not read")]
     Limit {
-        /// Name of what there is too much of.
+        /// Name, in the plural, of the things.
         what: &'static str,
-        /// Number that is read.
+        /// Number of them that is read.
         most: usize,
     },
 }
@@ -43,9 +43,9 @@ pub struct Problem {
     pub node: String,
     /// Operator of the node; `input` or `initializer` for these.
     pub operator: String,
-    /// The fault.
+    /// Cause.
     pub what: String,
-    /// Advice on what could be done instead.
+    /// Advice.
     pub instead: Option<String>,
 }
 
@@ -119,7 +119,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Fault of a node or tensor, before it is said which.
+/// Cause and advice of a problem, before the node is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) what: String,

@@ -1,9 +1,9 @@
-//! Faults of an operator's inputs or attributes.
+//! Errors of an operator's inputs and attributes.
 
 use crate::ElementType;
 use thiserror::Error;
 
-/// Reason for which an operator cannot be inferred or run.
+/// Reason why an operator cannot be inferred or run.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum OperatorError {
     /// An input that the operator needs is left out.
@@ -17,9 +17,9 @@ pub enum OperatorError {
     TooMany {
         /// `inputs` or `outputs`.
         what: &'static str,
-        /// Number that there is.
+        /// Number of them.
         found: usize,
-        /// Number that there may be.
+        /// Largest number that would be right.
         most: usize,
     },
     /// An input has elements of a type that the operator does not take.
@@ -29,7 +29,7 @@ pub enum OperatorError {
         input: usize,
         /// Type of its elements.
         found: ElementType,
-        /// Advice on what would be right.
+        /// Description of what would be right.
         expected: &'static str,
     },
     /// An input has a shape that does not fit the others or the attributes.
@@ -39,7 +39,7 @@ pub enum OperatorError {
         input: usize,
         /// Shape of the input.
         found: String,
-        /// Advice on what would be right.
+        /// Description of what would be right.
         expected: String,
     },
     /// An attribute has a value that it may not have.
@@ -47,9 +47,9 @@ pub enum OperatorError {
     Attribute {
         /// Name of the attribute.
         attribute: &'static str,
-        /// Value that was found.
+        /// Value as text.
         found: String,
-        /// Advice on what would be right.
+        /// Description of what would be right.
         expected: String,
     },
     /// An input that decides about shapes is not known before the graph runs.
@@ -57,7 +57,7 @@ pub enum OperatorError {
     NotConstant {
         /// Place of the input.
         input: usize,
-        /// Description of what it is.
+        /// Name of the input.
         role: &'static str,
     },
     /// An input has a value that the operator cannot take.
@@ -67,7 +67,7 @@ pub enum OperatorError {
         input: usize,
         /// The value.
         found: String,
-        /// Advice on what would be right.
+        /// Description of what would be right.
         expected: String,
     },
     /// A tensor, or what is needed to compute one, is larger than may be.
@@ -81,7 +81,7 @@ pub enum OperatorError {
     TooManyAxes {
         /// Number of axes.
         found: usize,
-        /// Number that there may be.
+        /// Largest number that would be right.
         most: usize,
     },
 }

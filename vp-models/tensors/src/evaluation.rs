@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Reason for which a graph cannot be run.
+/// Reason why a graph cannot be run.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum GraphError {
     /// More or fewer inputs than the graph has.
@@ -13,7 +13,7 @@ pub enum GraphError {
     Inputs {
         /// Name of the graph.
         graph: String,
-        /// Number that was given.
+        /// Number of those given.
         found: usize,
         /// Number that would be right.
         expected: usize,
@@ -25,7 +25,7 @@ pub enum GraphError {
         input: String,
         /// Type of what was given.
         found: String,
-        /// Advice on what would be right.
+        /// Type that would be right.
         expected: String,
     },
     /// A node cannot be run.
@@ -35,7 +35,7 @@ pub enum GraphError {
         node: String,
         /// Name of the operator.
         operator: &'static str,
-        /// The fault.
+        /// Cause.
         error: OperatorError,
     },
     /// A value is read that no node before makes.

@@ -22,13 +22,13 @@ pub struct Value {
 /// A node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Name in the model's file, or one made of its operator and place where it has none.
+    /// Name in the model's file, or that of its first output where it has none.
     pub name: String,
     /// Operator with its attributes.
     pub operator: Operator,
-    /// Values that it reads, as ONNX orders them; none where an optional input is left out.
+    /// Values that the node reads, as ONNX orders them; none where an optional input is left out.
     pub inputs: Vec<Option<ValueId>>,
-    /// Values that it makes.
+    /// Values that the node makes.
     pub outputs: Vec<ValueId>,
 }
 
@@ -43,7 +43,7 @@ pub struct Graph {
     pub constants: BTreeMap<ValueId, Arc<Tensor>>,
     /// Values that come from outside, in order.
     pub inputs: Vec<ValueId>,
-    /// Values that it gives, in order.
+    /// Values that the graph gives, in order.
     pub outputs: Vec<ValueId>,
     /// Nodes, each behind those whose outputs it reads.
     pub nodes: Vec<Node>,

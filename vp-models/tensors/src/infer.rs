@@ -3,8 +3,8 @@
 use crate::arguments::{Types, axis_or_end};
 use crate::transposed_convolution::Attributes;
 use crate::{
-    ElementType, Elements, Operator, OperatorError, Tensor, ValueType, binary, convolution, layout, matrix,
-    normalisation, pieces, pooling, quantised, reduction, resize, transposed_convolution, unary,
+    ElementType, Elements, Operator, OperatorError, Tensor, ValueType, binary, convolution, filling, layout,
+    matrix, normalisation, pieces, pooling, quantised, reduction, resize, transposed_convolution, unary,
 };
 
 impl Operator {
@@ -71,7 +71,7 @@ impl Operator {
                 return pieces::infer_split(*axis, sizes.as_deref(), outputs, types);
             }
             Operator::Slice => pieces::infer_slice(types),
-            Operator::Pad { mode } => pieces::infer_pad(*mode, types),
+            Operator::Pad { mode } => filling::infer_pad(*mode, types),
             Operator::Flatten { axis } => layout::infer_flatten(*axis, types),
             Operator::Reshape { allows_zero } => layout::infer_reshape(*allows_zero, types),
             Operator::Squeeze { axes } => layout::infer_squeeze(axes, types),
@@ -94,11 +94,11 @@ impl Operator {
                 Ok(ValueType::new(ElementType::Int64, [shape_part(*start, *end, rank)?.len()]))
             }
             Operator::Gather { axis } => pieces::infer_gather(*axis, types),
-            Operator::Expand => pieces::infer_expand(types),
-            Operator::Tile => pieces::infer_tile(types),
+            Operator::Expand => filling::infer_expand(types),
+            Operator::Tile => filling::infer_tile(types),
             Operator::Where => binary::infer_where(types),
-            Operator::ConstantOfShape { value } => pieces::infer_filled(value, types),
-            Operator::Range => pieces::infer_range(types),
+            Operator::ConstantOfShape { value } => filling::infer_filled(value, types),
+            Operator::Range => filling::infer_range(types),
         };
         one.map(|one| vec![one])
     }

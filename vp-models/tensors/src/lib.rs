@@ -10,6 +10,7 @@ mod binary;
 mod convolution;
 mod error;
 mod evaluation;
+mod filling;
 mod graph;
 mod infer;
 mod layout;

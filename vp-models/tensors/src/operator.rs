@@ -433,7 +433,7 @@ pub enum PadMode {
 pub struct Resize {
     /// Interpolation.
     pub interpolation: Interpolation,
-    /// Place in the input at which an element of the output lies.
+    /// Place in the input of an element of the output.
     pub coordinates: CoordinateTransformation,
     /// Rounding of coordinates for the nearest element.
     pub nearest: NearestMode,

@@ -1,7 +1,7 @@
 //! `Resize`: axis by axis, each element of the output a weighted sum of elements of the input.
 
 use crate::arguments::{Tensors, Types, wrong_shape};
-use crate::pieces::picked;
+use crate::filling::picked;
 use crate::{
     CoordinateTransformation, Elements, Interpolation, NearestMode, OperatorError, Resize, ValueType,
 };

@@ -2,8 +2,8 @@
 
 use crate::arguments::{Tensors, Types};
 use crate::{
-    Elements, Operator, OperatorError, Tensor, ValueType, binary, convolution, layout, matrix, normalisation,
-    pieces, pooling, quantised, reduction, resize, transposed_convolution, unary,
+    Elements, Operator, OperatorError, Tensor, ValueType, binary, convolution, filling, layout, matrix,
+    normalisation, pieces, pooling, quantised, reduction, resize, transposed_convolution, unary,
 };
 
 impl Operator {
@@ -71,7 +71,7 @@ impl Operator {
             Operator::LocalResponse(response) => normalisation::run_response(response, tensors),
             Operator::Concat { axis } => pieces::run_concat(*axis, tensors, made),
             Operator::Slice => pieces::run_slice(types, tensors, made),
-            Operator::Pad { mode } => pieces::run_pad(*mode, types, tensors, made),
+            Operator::Pad { mode } => filling::run_pad(*mode, types, tensors, made),
             Operator::Transpose { permutation } => layout::run_transpose(permutation, tensors, made),
             Operator::DepthToSpace { block, is_column_first } => {
                 layout::run_depth_to_space(*block, *is_column_first, tensors, made)
@@ -91,11 +91,11 @@ impl Operator {
                 None => Ok(tensors.required(0)?.elements.clone()),
             },
             Operator::Gather { axis } => pieces::run_gather(*axis, tensors),
-            Operator::Expand => pieces::run_expand(tensors, made),
-            Operator::Tile => pieces::run_tile(tensors, made),
+            Operator::Expand => filling::run_expand(tensors, made),
+            Operator::Tile => filling::run_tile(tensors, made),
             Operator::Where => binary::run_where(tensors, made),
-            Operator::ConstantOfShape { value } => pieces::run_filled(value, made),
-            Operator::Range => pieces::run_range(tensors, made),
+            Operator::ConstantOfShape { value } => filling::run_filled(value, made),
+            Operator::Range => filling::run_range(tensors, made),
             // The elements stay as they are.
             Operator::Identity
             | Operator::Flatten { .. }

@@ -140,7 +140,7 @@ pub(crate) fn run(
     Ok(Elements::Float(output))
 }
 
-/// Place in the output's plane at which a tap of an input's element is added.
+/// Places in the output's plane at which the taps of an input's element are added.
 struct Places {
     /// Input, kernel, stride, dilation, output and padding before it of each axis.
     axes: Vec<(usize, usize, usize, usize, usize, usize)>,

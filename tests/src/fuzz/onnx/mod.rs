@@ -81,7 +81,7 @@ fn input(value: &vp_tensors::Value) -> Tensor {
     Tensor::of(value.shape.clone(), elements)
 }
 
-/// Inputs and attributes of an operator, of which the first is there always. An input is a letter: f for floats, i for
+/// Name, inputs and attributes of an operator, of which the first is there always. An input is a letter: f for floats, i for
 /// integers of shapes, b for bytes, c for conditions; behind a dash they may be left out.
 type Kind = (&'static str, &'static str, &'static [&'static str]);
 
@@ -204,11 +204,11 @@ fn drawn(choices: &mut Choices<'_>) -> Vec<u8> {
             })
             .collect();
         // What the node before makes is read mostly.
-        if let (Some(first), Some(before), true) = (inputs.first_mut(), nodes.last(), !choices.byte().is_multiple_of(4))
+        if let (Some(first), Some(before), true) = (inputs.first_mut(), nodes.last(), choices.byte() % 4 > 0)
         {
             first.clone_from(&before.outputs[0]);
         }
-        let is_there = |at: usize, choices: &mut Choices<'_>| at == 0 || choices.byte().is_multiple_of(3);
+        let is_there = |at: usize, choices: &mut Choices<'_>| at == 0 || choices.byte() % 3 == 0;
         let mut given = Vec::new();
         for (at, &attribute_name) in attributes.iter().enumerate() {
             if attributes != OTHERS && is_there(at, choices) || choices.byte() == 255 {

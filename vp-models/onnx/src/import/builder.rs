@@ -14,7 +14,7 @@ pub struct Note {
     pub subject: &'static str,
     /// Name of the input or model.
     pub name: String,
-    /// Assumption that was made.
+    /// Assumption.
     pub what: String,
 }
 

@@ -28,7 +28,7 @@ use vp_tensors::{Graph, LARGEST_TENSOR, Tensor};
 /// Versions of ONNX's operator set that are read.
 pub const VERSIONS: std::ops::RangeInclusive<i64> = 7..=28;
 
-/// Choices that are not in a model's file.
+/// Facts that are not in a model's file, and limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Shapes of inputs by name.
@@ -57,7 +57,7 @@ impl Default for Options {
 pub struct Imported {
     /// The graph, in which nothing is unknown.
     pub graph: Graph,
-    /// Assumption that was made.
+    /// Assumptions about the model.
     pub notes: Vec<Note>,
 }
 

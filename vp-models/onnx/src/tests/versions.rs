@@ -1,4 +1,4 @@
-//! Attributes of older operator sets that are inputs of newer ones: both are the same.
+//! Forms of older and newer operator sets, which become the same.
 
 use super::{graph, integers, ints, made, model, node};
 use crate::messages::AttributeProto;
