@@ -9,7 +9,7 @@ use clap::builder::{StyledStr, Styles};
 use super::qemu;
 use super::{
     Failure, Verdict, attach, attach_device, check_peer, compare, compare_rtl, demo, diff, live, memory,
-    platform, regs, renode, replay, run, save, serve, shell, study,
+    plan, platform, regs, renode, replay, run, save, serve, shell, study,
 };
 
 #[derive(Debug, Subcommand)]
@@ -52,6 +52,11 @@ pub(super) enum RunCommand {
     Demo(demo::Args),
     /// Run traces, loadables or networks, and check their results
     Run(run::Args),
+    /// Show what becomes of a network's layers, without running it
+    ///
+    /// For each layer: the units that do it, the hardware layers that it is cut into, banks of the convolution buffer, bytes of input,
+    /// weights and output, the address of its output, and estimated cycles. `vp plan conv` does the same for one convolution.
+    Plan(plan::Args),
     /// List, describe, check and print platforms
     Platform(platform::Args),
 }
@@ -140,6 +145,7 @@ impl Command {
             Command::Run(command) => match command {
                 RunCommand::Demo(args) => demo::main(args),
                 RunCommand::Run(args) => run::main(args),
+                RunCommand::Plan(args) => plan::main(args),
                 RunCommand::Platform(args) => platform::main(args),
             },
             Command::Serve(command) => match command {

@@ -24,6 +24,7 @@ mod memory_limit;
 mod observing;
 mod out;
 mod parts;
+mod plan;
 mod platform;
 mod platform_args;
 #[cfg(target_os = "linux")]

@@ -7,6 +7,7 @@ mod model;
 mod named;
 mod network;
 mod outputs;
+mod planned;
 pub(super) mod platform;
 pub(super) mod report;
 mod results;
@@ -15,8 +16,10 @@ mod tensors;
 pub(super) mod warnings;
 
 use self::kind::{Device, InputKind};
+pub(super) use self::model::ModelArgs;
 use self::named::Named;
 pub(super) use self::network::bound;
+pub(super) use self::planned::{Planned, planned};
 use self::platform::Chosen;
 use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
@@ -83,7 +86,7 @@ pub(super) struct Args {
     reading: ReadingArgs,
 
     #[command(flatten)]
-    model: model::ModelArgs,
+    model: ModelArgs,
 
     /// Number of frames for which a network or a loadable runs on its input, one after the other without a reset; results are of all
     /// together [default: 1]

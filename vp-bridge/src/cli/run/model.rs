@@ -1,8 +1,8 @@
 //! `vp run` of an ONNX model: its network runs as any, and its answers are in the model's own numbers.
 
-use super::Args;
 use super::named::Named;
 use super::network::{self, Prepared};
+use super::{Args, ReadingArgs};
 use crate::cli::platform_args::nvdla;
 use crate::cli::record::Record;
 use crate::cli::text::{self, counted, styled};
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use vp_host::network::Measured;
+use vp_host::network::{Measured, Network};
 use vp_models::platform::Description;
 use vp_onnx::lower::{LowerOptions, Lowered, RangeMethod, WeightScales};
 use vp_onnx::samples::{self, Answers, Labels, answers};
@@ -28,7 +28,7 @@ const MOST_JSON: usize = 4096;
 /// Options about ONNX models.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args)]
 #[command(next_help_heading = "ONNX models")]
-pub(super) struct ModelArgs {
+pub(in crate::cli) struct ModelArgs {
     /// Shape of an input of which the model leaves axes open, such as 1x3x224x224 or, of several inputs, image=1x3x224x224
     #[arg(long, value_name = "[NAME=]SHAPE")]
     shape: Vec<InputShape>,
@@ -87,7 +87,7 @@ pub(super) struct Answered {
 }
 
 pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
-    let options = options(args)?;
+    let options = options(args.reading, &args.model)?;
     let labels = args.model.labels.as_deref().map(Labels::load).transpose().map_err(Failure::new)?;
     let opened = RefCell::new(OpenedModel::open(path, &options).map_err(Failure::new)?);
     let name = opened.borrow().graph.name.clone();
@@ -123,14 +123,26 @@ pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
     network::run((&name, &Named::File(path.to_owned())), &prepare, args)
 }
 
+/// The network of a model for a platform, calibrated without an input if it must be.
+pub(super) fn lowered(
+    path: &Path,
+    (reading, args): (ReadingArgs, &ModelArgs),
+    description: &Description,
+) -> Result<Network, Failure> {
+    let options = options(reading, args)?;
+    let mut opened = OpenedModel::open(path, &options).map_err(Failure::new)?;
+    let inputs = opened.example(1);
+    let config = &nvdla(description)?.config;
+    Ok(opened.lower(config, &options, &inputs).map_err(Failure::new)?.network)
+}
+
 /// The choices of these arguments.
-fn options(args: &Args) -> Result<PrepareOptions, Failure> {
-    let reading = args.reading;
+fn options(reading: ReadingArgs, args: &ModelArgs) -> Result<PrepareOptions, Failure> {
     if reading.input_size.is_some() || reading.zeros.is_some() {
         return Err(Failure::new("--input-size and --zeros are for networks whose weights are made up")
             .hint("--shape gives a model's input its size"));
     }
-    let ModelArgs { shape, preprocess, calibrate, ranges, scales, .. } = &args.model;
+    let ModelArgs { shape, preprocess, calibrate, ranges, scales, .. } = args;
     let lower = LowerOptions {
         precision: reading.precision,
         method: ranges.unwrap_or(LowerOptions::default().method),

@@ -14,7 +14,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use vp_core::Time;
-use vp_host::network::{LayerFigures, Measured, Memories, MemoryAddress, Network, Plan, PlanError};
+use vp_host::network::{
+    LayerFigures, Measured, Memories, MemoryAddress, Network, Plan, PlanError, PlanOptions,
+};
 use vp_host::{Bounds, Memory};
 use vp_models::platform::{Arithmetic, Description};
 use vp_models::toml_text::TextError;
@@ -37,9 +39,7 @@ pub(super) fn size(text: &str) -> Result<[u32; 2], String> {
 
 pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     if args.model.is_given() {
-        return Err(Failure::new(
-            "--shape, --preprocess, --calibrate, --ranges, --scales, --labels and --distance are for ONNX models",
-        ));
+        return Err(only_for_models());
     }
     let network = named.load(&args.reading.options())?;
     let prepare = |_: &Description| {
@@ -47,6 +47,23 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
         Ok(Prepared { network: Cow::Borrowed(&network), input, model: None })
     };
     run((&network.name, named), &prepare, args)
+}
+
+/// Refuses what only a model has.
+pub(super) fn only_for_models() -> Failure {
+    Failure::new(
+        "--shape, --preprocess, --calibrate, --ranges, --scales, --labels and --distance are for ONNX models",
+    )
+}
+
+/// Plans a network for a platform.
+pub(super) fn plan(
+    named: (&Named, &Network),
+    description: &Description,
+    options: &PlanOptions,
+) -> Result<Plan, Failure> {
+    let (config, memories) = (&nvdla(description)?.config, Memories::of(description));
+    Plan::with(named.1, config, &memories, options).map_err(|error| unplanned(named, description, &error))
 }
 
 /// A network with its input in codes, and the model that it is made of, if there is one.
@@ -91,9 +108,7 @@ fn run_prepared(named: &Named, prepare: &Prepare<'_>, args: &Args) -> Result<Ver
     }
     let batch = args.batch.unwrap_or(1);
     let plan = |network: &Network, description: &Description| {
-        let (config, memories) = (&nvdla(description)?.config, Memories::of(description));
-        Plan::with(network, config, &memories, &args.placement.options(batch))
-            .map_err(|error| unplanned((named, network), description, &error))
+        self::plan((named, network), description, &args.placement.options(batch))
     };
     // A platform of this process is known before it begins: what looks on there knows the layers' names, and what is wrong is told at
     // once.

@@ -55,8 +55,8 @@ pub(crate) use layout::entries_of_atoms;
 pub use layout::{Channels, Form, MemoryAddress, Run, Tensor};
 pub use measured::{LayerFigures, Measured};
 pub use plan::{
-    Constant, ConvolutionMethod, Copies, Cpu, Memories, PlacedCopy, PlacedTensor, Placement, Plan,
-    PlanOptions, PlanStep, Work,
+    Constant, ConvolutionMethod, Copies, Cpu, CutOutline, Memories, PlacedCopy, PlacedTensor, Placement,
+    Plan, PlanOptions, PlanStep, StepOutline, Work,
 };
 pub use run::{Inference, Runner, Span};
 pub use winograd::NoWinograd;

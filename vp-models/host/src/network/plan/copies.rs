@@ -6,7 +6,7 @@ use super::access::Access;
 use super::placement::{Copied, Copy};
 use super::steps::{Planned, Planner};
 use super::task::Task;
-use super::{ConvolutionMethod, PlanStep, Work};
+use super::{ConvolutionMethod, PlanStep, StepOutline, Work};
 use crate::network::error::PlanError;
 use crate::network::layout::{MemoryAddress, ram};
 use crate::program::Program;
@@ -139,7 +139,8 @@ impl Planner<'_> {
         let name = format!("copy of {}", names.join(", "));
         let work = Work::Copy { program, bytes };
         let method = ConvolutionMethod::default();
-        let step = PlanStep { layer, name, after: Vec::new(), work, mac_cycles: 0, method };
+        let outline = StepOutline { input_bytes: bytes, output_bytes: bytes, ..StepOutline::default() };
+        let step = PlanStep { layer, name, after: Vec::new(), work, mac_cycles: 0, method, outline };
         self.planned.push(Planned { step, reads, writes });
         Ok(())
     }

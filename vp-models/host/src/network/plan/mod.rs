@@ -14,6 +14,7 @@ mod memory;
 mod operands;
 mod operations;
 mod order;
+mod outline;
 mod parts;
 mod placement;
 mod stages;
@@ -44,6 +45,7 @@ use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::registers::Unit;
 
 pub use self::copies::Copies;
+pub use self::outline::{CutOutline, StepOutline};
 pub use self::placement::{Memories, Placement};
 pub use self::step::{ConvolutionMethod, Cpu, PlanStep, Work};
 

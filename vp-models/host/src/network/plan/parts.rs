@@ -13,7 +13,7 @@ use vp_models::nvdla::config::{Config, MemoryInterface};
 use vp_models::nvdla::numeric::Precision;
 
 /// Cycles that a hardware layer takes beside its products: registers, and the way through memory and pipeline.
-const LAYER_CYCLES: u64 = 1000;
+pub(super) const LAYER_CYCLES: u64 = 1000;
 
 /// Bursts that MCIF has in flight at most: after a reset (`MCIF.CFG_OUTSTANDING_CNT`) as many as there can be.
 const READS_IN_FLIGHT: u64 = 256;
@@ -71,7 +71,7 @@ impl ConvolutionPart {
 
 /// Cycles in which DBBIF reads so many bytes: at its width, or, if these are more, at as many bursts at once as may be in flight. How long one
 /// takes only the memory behind a platform knows; here it is the latency for which the configuration is built.
-fn read_cycles(bytes: u64, config: &Config) -> u64 {
+pub(super) fn read_cycles(bytes: u64, config: &Config) -> u64 {
     let MemoryInterface { width_bytes, max_burst, latency } = config.primary();
     let width = u64::from(width_bytes);
     let in_flight = READS_IN_FLIGHT * width * u64::from(max_burst.max(1));

@@ -1,5 +1,6 @@
 //! Steps of a plan: hardware layers, copies and tasks of the CPU.
 
+use super::outline::StepOutline;
 use crate::network::cpu::CpuWork;
 use crate::network::description::CpuProgram;
 use crate::network::layout::Tensor;
@@ -24,6 +25,8 @@ pub struct PlanStep {
     pub mac_cycles: u64,
     /// Method of convolution, if it convolves.
     pub method: ConvolutionMethod,
+    /// Figures that are known before it runs.
+    pub outline: StepOutline,
 }
 
 /// Method of a convolution, where hardware can do the same in several ways. By default directly, with weights as they are.

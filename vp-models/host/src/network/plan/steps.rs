@@ -4,12 +4,14 @@ use super::access::Access;
 use super::batch::Batch;
 use super::hazards::{self, Touched, Touches};
 use super::operands::{OfKernels, Operands};
+use super::outline::{self, Flow};
 use super::parts::ConvolutionPart;
 use super::placement::{Copied, Places, Unplaced};
 use super::stages::{Channelwise, converter, look_up, stages_of_elements};
 use super::task::Task;
+use super::traffic::line_bytes;
 use super::values::{Value, Values};
-use super::{ConvolutionMethod, Cpu, PlanStep, Work};
+use super::{ConvolutionMethod, Cpu, CutOutline, PlanStep, StepOutline, Work};
 use crate as host;
 use crate::network::cut::Cut;
 use crate::network::description::{
@@ -256,7 +258,88 @@ impl<'a> Planner<'a> {
         let reads =
             self.network.layers[task.layer].sources.iter().map(|source| self.whole(*source)).collect();
         let writes = self.whole(Some(task.pooling.unwrap_or(task.layer)));
+        let outline = self.outline_of_whole(task, &work);
         self.push_part(task, work, reads, writes);
+        self.outline(outline);
+    }
+
+    /// The figures of a step that reads and writes whole cubes.
+    fn outline_of_whole(&self, task: &Task, work: &Work) -> StepOutline {
+        let layer = &self.network.layers[task.layer];
+        let tensor = |source: Option<usize>| &self.values().of_source(source).tensor;
+        let made = self.values().of_layer(task.layer);
+        let outline = StepOutline {
+            // Of a slice only what is taken.
+            input_bytes: match &layer.operation {
+                Operation::Slice(_) => made.tensor.bytes_moved(),
+                _ => layer.sources.iter().map(|source| tensor(*source).bytes_moved()).sum(),
+            },
+            output_bytes: made.tensor.bytes_moved(),
+            output: Some(made.tensor.place),
+            ..StepOutline::default()
+        };
+        let elements = layer.output.elements() as u64;
+        let flow = match &layer.operation {
+            Operation::Pooling(_) => Flow { pdp: layer.input.elements() as u64, ..Flow::default() },
+            Operation::Normalisation(_) => Flow { cdp: elements, ..Flow::default() },
+            _ => Flow { sdp: elements, ..Flow::default() },
+        };
+        let cycles = match work {
+            Work::Hardware { .. } => outline::cycles(&outline, flow, self.config),
+            Work::Copy { .. } | Work::Cpu { .. } => 0,
+        };
+        StepOutline { cycles, ..outline }
+    }
+
+    /// Gives the last step its figures.
+    fn outline(&mut self, outline: StepOutline) {
+        if let Some(Planned { step, .. }) = self.planned.last_mut() {
+            step.outline = outline;
+        }
+    }
+
+    /// The figures of a part of a convolution, which makes products for so many cycles.
+    fn outline_of_cut(
+        &self,
+        task: &Task,
+        (part, cut): (&ConvolutionPart, &Cut),
+        mac_cycles: u64,
+    ) -> StepOutline {
+        let layer = &self.network.layers[task.layer];
+        let made = task.pooling.unwrap_or(task.layer);
+        let source = &self.values().of_source(layer.sources[0]).tensor;
+        let read = line_bytes(part, source) * cut.inputs.len() as u64;
+        let element = self.network.precision.bytes() as u64;
+        let made_elements = |shape: Shape, lines: u64| {
+            u64::from(shape.width) * lines * cut.kernels.len() as u64 * u64::from(self.cubes)
+        };
+        let sums = made_elements(layer.output, cut.outputs.len() as u64);
+        let written = match task.pooling {
+            None => sums,
+            Some(pooling) => {
+                let shape = self.network.layers[pooling].output;
+                made_elements(shape, shape.height.into())
+            }
+        };
+        let added = u64::from(layer.sources.len() > 1) * sums * element;
+        let outline = StepOutline {
+            cut: Some(CutOutline {
+                lines: cut.outputs.clone(),
+                kernels: part.kernels.start + cut.kernels.start..part.kernels.start + cut.kernels.end,
+                input_lines: cut.inputs.clone(),
+                data_banks: cut.buffer.data_banks,
+                weight_banks: cut.buffer.weight_banks,
+                weights_are_there: cut.buffer.weights_are_there,
+            }),
+            input_bytes: read * u64::from(self.cubes) + added,
+            weight_bytes: cut.read.saturating_sub(read * u64::from(task.cubes)),
+            output_bytes: written * element,
+            output: Some(self.values().of_layer(made).tensor.place),
+            cycles: 0,
+        };
+        let pdp = if task.pooling.is_some() { sums } else { 0 };
+        let cycles = outline::cycles(&outline, Flow { mac_cycles, sdp: sums, pdp, cdp: 0 }, self.config);
+        StepOutline { cycles, ..outline }
     }
 
     /// Adds a step of an engine and its read DMA, which work alone, as [`push`](Self::push) does.
@@ -277,7 +360,9 @@ impl<'a> Planner<'a> {
     fn push_part(&mut self, task: &Task, work: Work, reads: Vec<Access>, writes: Access) {
         let name = self.network.layers[task.layer].name.clone();
         let method = ConvolutionMethod::default();
-        let step = PlanStep { layer: task.layer, name, after: Vec::new(), work, mac_cycles: 0, method };
+        let outline = StepOutline::default();
+        let step =
+            PlanStep { layer: task.layer, name, after: Vec::new(), work, mac_cycles: 0, method, outline };
         self.planned.push(Planned { step, reads, writes: vec![writes] });
     }
 
@@ -366,6 +451,8 @@ impl<'a> Planner<'a> {
         let writes = self.access(Some(made), kernels, lines);
         let work = Work::Hardware { units, program, done, table };
         self.push_part(task, work, reads, writes);
+        let outline = self.outline_of_cut(task, (part, cut), mac_cycles);
+        self.outline(outline);
         if let Some(Planned { step, .. }) = self.planned.last_mut() {
             (step.mac_cycles, step.method) = (mac_cycles, method);
         }
@@ -519,8 +606,11 @@ impl<'a> Planner<'a> {
         self.push_alone(task, (InterruptSource::Sdp, [Unit::SdpRdma, Unit::Sdp]), &encoded, table);
         let copies = constants.into_iter().flatten().filter_map(|at| self.copy_of(&Copied::Constant(at)));
         let copies: Vec<Access> = copies.map(|copy| self.copy_access(copy)).collect();
+        let weight_bytes =
+            constants.into_iter().flatten().map(|at| self.constants[at].bytes.len() as u64).sum();
         if let Some(planned) = self.planned.last_mut() {
             planned.reads.extend(copies);
+            planned.step.outline.weight_bytes = weight_bytes;
         }
         Ok(())
     }

@@ -96,12 +96,16 @@ fn read(layer: &NetworkLayer, place: usize, source: &Tensor, task: &Task) -> u64
     if !is_convolved {
         return moved(source, task);
     }
-    let line_bytes = |part: &ConvolutionPart| match &source.form {
+    let lines = |part: &ConvolutionPart| part.cuts.iter().map(|cut| cut.inputs.len() as u64).sum::<u64>();
+    task.parts.iter().map(|part| lines(part) * line_bytes(part, source)).sum()
+}
+
+/// Bytes that a part of a convolution reads of a line of its source.
+pub(super) fn line_bytes(part: &ConvolutionPart, source: &Tensor) -> u64 {
+    match &source.form {
         Form::Features { atom, .. } => {
             u64::from((part.channels.len() as u32).next_multiple_of(*atom)) * u64::from(source.shape.width)
         }
         Form::Pixels { bytes, .. } => u64::from(source.shape.width * bytes),
-    };
-    let lines = |part: &ConvolutionPart| part.cuts.iter().map(|cut| cut.inputs.len() as u64).sum::<u64>();
-    task.parts.iter().map(|part| lines(part) * line_bytes(part)).sum()
+    }
 }
