@@ -26,7 +26,7 @@ pub enum ReadError {
     /// The protobuf is no ONNX model.
     #[error("this is not an ONNX model: {0}")]
     NotOnnx(String),
-    /// Too much of something.
+    /// More of something than is read.
     #[error("the model has more than {most} {what}, which are not read")]
     Limit {
         /// Name, in the plural, of the things.

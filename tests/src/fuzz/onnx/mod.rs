@@ -204,11 +204,11 @@ fn drawn(choices: &mut Choices<'_>) -> Vec<u8> {
             })
             .collect();
         // What the node before makes is read mostly.
-        if let (Some(first), Some(before), true) = (inputs.first_mut(), nodes.last(), choices.byte() % 4 > 0)
+        if let (Some(first), Some(before), true) = (inputs.first_mut(), nodes.last(), !choices.byte().is_multiple_of(4))
         {
             first.clone_from(&before.outputs[0]);
         }
-        let is_there = |at: usize, choices: &mut Choices<'_>| at == 0 || choices.byte() % 3 == 0;
+        let is_there = |at: usize, choices: &mut Choices<'_>| at == 0 || choices.byte().is_multiple_of(3);
         let mut given = Vec::new();
         for (at, &attribute_name) in attributes.iter().enumerate() {
             if attributes != OTHERS && is_there(at, choices) || choices.byte() == 255 {

@@ -13,7 +13,7 @@ use vp_host::network::{
 use vp_models::nvdla::registers::Unit;
 use vp_models::platform::Description;
 
-/// What becomes of a network.
+/// Outline of a network on a platform.
 pub(super) struct Outline<'a> {
     network: &'a Network,
     plan: &'a Plan,
@@ -21,7 +21,7 @@ pub(super) struct Outline<'a> {
     period: Time,
 }
 
-/// What becomes of a layer.
+/// Outline of a layer.
 struct LayerOutline<'a> {
     layer: &'a NetworkLayer,
     /// The layer whose hardware layers do this one too.
