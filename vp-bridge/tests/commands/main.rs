@@ -11,6 +11,7 @@ mod memory;
 mod networks;
 mod package;
 mod pages;
+mod plan;
 mod regs;
 mod results;
 mod run_command;

@@ -361,7 +361,7 @@ fn what_a_network_cannot_be_read_with_is_refused_with_what_would_be_right() {
             &["lenet", "--platform", "nv_small", "--precision", "fp16"],
             "lenet cannot run on nv_small: precision = \"fp16\": the configuration nv_small does not compute it",
         ),
-        (&["--winograd", "auto"], "--winograd, --batch, --placement, --copies and --energy are for networks"),
+        (&["--winograd", "auto"], "--winograd, --batch, --placement, --copies, --energy and --cpu are for"),
         (&["digits", "--platform", "fpga-ai-suite", "--precision", "int8"], "are for networks on NVDLA"),
         (&[sheet, "--input-size", "4x4"], "one.csv: a sheet says the input of each layer"),
     ] {
