@@ -8,6 +8,7 @@ mod faults;
 mod fit_to_show;
 mod loadables;
 mod memory;
+mod models;
 mod networks;
 mod package;
 mod pages;

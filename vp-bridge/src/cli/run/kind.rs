@@ -225,30 +225,30 @@ mod tests {
     const HEAD: &str = "name = 'n'\ninput = { height = 4, width = 4, channels = 2 }\n";
     const POOLING: &str = "[[layer]]\nname = 'p'\nkind = 'pooling'\nmethod = 'max'\nkernel = [2, 2]\n";
 
-    /// Layer that only an FPGA AI Suite IP has.
-    const CLAMP: &str = "[[layer]]\nname = 'a'\nkind = 'activation'\nfunction = 'clamp'\nlow = 0\nhigh = 6\n";
+    /// Layer that only an FPGA AI Suite IP has: its cycles are given.
+    const TIMED: &str = "[[layer]]\nname = 'a'\nkind = 'activation'\nfunction = 'relu'\ncycles = 9\n";
 
     #[test]
     fn a_network_is_for_the_device_that_has_its_layers() {
-        let [pooling, clamp] = [POOLING, CLAMP].map(|layer| format!("{HEAD}{layer}"));
+        let [pooling, timed] = [POOLING, TIMED].map(|layer| format!("{HEAD}{layer}"));
         assert_eq!(kind(&pooling, None), Ok(Device::Nvdla));
-        assert_eq!(kind(&format!("{clamp}{POOLING}"), None), Ok(Device::Suite));
+        assert_eq!(kind(&format!("{timed}{POOLING}"), None), Ok(Device::Suite));
         // What neither has as a whole is told by NVDLA's planner.
         let both = format!(
-            "{clamp}{POOLING}rounding = 'ceil'\n[[layer]]\nname = 's'\nkind = 'soft-max'\nscale = 1.0\n"
+            "{timed}{POOLING}rounding = 'ceil'\n[[layer]]\nname = 's'\nkind = 'soft-max'\nscale = 1.0\n"
         );
         assert_eq!(kind(&both, None), Ok(Device::Nvdla));
         // A job whose graph's key is wrong.
         assert_eq!(kind("grpah = 'g.toml'\ninputs = 'i'\n", None), Ok(Device::Suite));
         // One with a mistake is told it by the one reader.
-        assert_eq!(kind(&format!("{clamp}kernal = 3\n"), None), Ok(Device::Nvdla));
+        assert_eq!(kind(&format!("{timed}kernal = 3\n"), None), Ok(Device::Nvdla));
         let told = kind("name = \n", None).unwrap_err();
         assert!(told.contains("it.toml:1: "), "{told}");
     }
 
     #[test]
     fn a_network_runs_on_the_device_of_the_platform() {
-        for layer in [POOLING, CLAMP] {
+        for layer in [POOLING, TIMED] {
             for device in [Device::Suite, Device::Nvdla] {
                 assert_eq!(kind(&format!("{HEAD}{layer}"), Some(device)), Ok(device));
             }

@@ -1,0 +1,130 @@
+//! ONNX models as a user runs them: `networks/digits/digits.onnx`, which is the built-in network of digits.
+
+use crate::common::process::Ended as _;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+fn digits(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../networks/digits").join(file)
+}
+
+fn vp(arguments: &[&str]) -> (Output, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).ended();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, error) = (text(&output.stdout), text(&output.stderr));
+    (output, out, error)
+}
+
+/// Image of a sample as bytes of ink, and its digit.
+fn sample(folder: &TempDir, number: usize) -> (String, u8) {
+    let pixels = std::fs::read(digits("samples.i8")).unwrap();
+    let labels = std::fs::read(digits("samples.labels.u8")).unwrap();
+    let file = folder.path().join(format!("{number}.raw"));
+    std::fs::write(&file, &pixels[64 * number..64 * (number + 1)]).unwrap();
+    (file.to_str().unwrap().to_owned(), labels[number])
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let (output, text, error) = vp(&[arguments, &["--json"]].concat());
+    assert!(output.status.success(), "{error}");
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn a_quantised_model_gives_the_answers_of_the_same_network_by_hand() {
+    let (folder, model) = (tempfile::tempdir().unwrap(), digits("digits.onnx"));
+    let model = model.to_str().unwrap();
+    for platform in ["nv_small", "nv_large"] {
+        let by_hand = json(&["run", "digits", "--platform", platform]);
+        for number in 0..4 {
+            let (input, digit) = sample(&folder, number);
+            let found = json(&["run", model, "--platform", platform, "--input", &input]);
+            let scores = &found["model_outputs"][0];
+            assert_eq!(scores["classes"][0]["class"], digit, "{scores}");
+            // The codes of the scores: a step of them is 1.
+            let output = folder.path().join("scores");
+            let output = output.to_str().unwrap();
+            vp(&["run", "digits", "--platform", platform, "--input", &input, "--output", output]);
+            let codes: Vec<f64> =
+                std::fs::read(output).unwrap().into_iter().map(|code| f64::from(code as i8)).collect();
+            let elements: Vec<f64> =
+                scores["elements"].as_array().unwrap().iter().map(|element| element.as_f64().unwrap()).collect();
+            assert_eq!(elements, codes);
+            let cycles = |run: &Value| run["cycles"].as_u64().unwrap();
+            assert!(cycles(&found) <= cycles(&by_hand), "{} and {}", cycles(&found), cycles(&by_hand));
+        }
+    }
+}
+
+#[test]
+fn answers_have_names_and_go_into_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, digit) = sample(&folder, 2);
+    let labels = folder.path().join("names.txt");
+    std::fs::write(&labels, "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n").unwrap();
+    let output = folder.path().join("scores.npy");
+    let model = digits("digits.onnx");
+    let arguments = [
+        "run",
+        model.to_str().unwrap(),
+        "--input",
+        &input,
+        "--labels",
+        labels.to_str().unwrap(),
+        "--output",
+        output.to_str().unwrap(),
+        "--distance",
+    ];
+    let (ended, text, error) = vp(&arguments);
+    assert!(ended.status.success(), "{error}");
+    assert_eq!(digit, 7);
+    let answer = text.lines().find(|line| line.ends_with("seven"));
+    assert!(answer.is_some_and(|line| line.trim_start().starts_with('7')), "{text}");
+    // A distance for each layer, and the answer as NumPy has it.
+    assert!(text.lines().any(|line| line.starts_with("conv3") && line.contains("dB")), "{text}");
+    assert!(std::fs::read(&output).unwrap().starts_with(b"\x93NUMPY"));
+}
+
+#[test]
+fn a_model_is_planned_and_studied() {
+    let model = digits("digits.onnx");
+    let (ended, text, error) = vp(&["plan", model.to_str().unwrap(), "--platform", "nv_small"]);
+    assert!(ended.status.success(), "{error}");
+    assert!(["conv1", "conv3", "fc"].iter().all(|layer| text.contains(layer)), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let study = folder.path().join("study.toml");
+    let text = format!(
+        "name = 's'\n[sweep]\nnetwork = ['{}']\nplatform = ['nv_small', 'nv_large']\n'dbb0.read_latency' = [10, 100]\n",
+        model.display()
+    );
+    std::fs::write(&study, text).unwrap();
+    let (ended, text, error) = vp(&["study", study.to_str().unwrap()]);
+    assert!(ended.status.success(), "{error}");
+    assert!(text.contains("4 points, 0 failed"), "{text}");
+}
+
+#[test]
+fn what_is_wrong_is_one_line_with_what_would_be_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = digits("digits.onnx");
+    let model = model.to_str().unwrap();
+    let broken = folder.path().join("broken.onnx");
+    std::fs::write(&broken, &std::fs::read(model).unwrap()[..5000]).unwrap();
+    let picture = folder.path().join("two.pgm");
+    std::fs::write(&picture, "P2 2 1 255 1 2\n").unwrap();
+    let picture = picture.to_str().unwrap();
+    for (arguments, told) in [
+        (vec![broken.to_str().unwrap()], "this is not an ONNX model"),
+        (vec![model, "--input", picture], "--preprocess imagenet"),
+        (vec![model, "--shape", "1x3x8"], "the model has 1x1x8x8"),
+        (vec![model, "--ranges", "widest"], "expected min-max"),
+        (vec![model, "--precision", "fp16", "--platform", "nv_small"], "nv_full has fp16"),
+        (vec![model, "--zeros", "0.5"], "networks whose weights are made up"),
+        (vec!["digits", "--distance"], "are for ONNX models"),
+    ] {
+        let (ended, _, error) = vp(&[&["run"][..], &arguments].concat());
+        assert!(!ended.status.success() && error.contains(told), "{arguments:?}: {error}");
+    }
+}
