@@ -26,8 +26,8 @@ fn a_network_and_a_platform_are_read_from_standard_input() {
     assert!(output.status.success() && text.contains("mine · 8x8x8"), "{text}{error}");
     let (_, _, error) = given(&format!("{NETWORK}kernal = 3\n"), &["run", "-"]);
     assert!(error.contains("error: -:10: layer 1 `first`: unknown field `kernal`"), "{error}");
-    let clamp = "[[layer]]\nname = 'c'\nkind = 'activation'\nfunction = 'clamp'\nlow = 0\nhigh = 6\n";
-    let (_, _, error) = given(&format!("{NETWORK}{clamp}"), &["run", "-"]);
+    let timed = "[[layer]]\nname = 'c'\nkind = 'activation'\nfunction = 'relu'\ncycles = 9\n";
+    let (_, _, error) = given(&format!("{NETWORK}{timed}"), &["run", "-"]);
     assert!(error.contains("mine has no inputs"), "on the other device: {error}");
     let platform = Command::new(env!("CARGO_BIN_EXE_vp")).args(["platform", "print", "nv_small"]).ended();
     let platform = String::from_utf8(platform.stdout).unwrap();
