@@ -13,6 +13,7 @@ use super::{
 };
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one in a program")]
 pub(super) enum Command {
     #[command(flatten)]
     Run(RunCommand),

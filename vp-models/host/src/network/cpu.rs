@@ -39,7 +39,7 @@ pub(super) fn run(
             .map(|&element| answers[usize::from(element.wrapping_sub(i8::MIN).cast_unsigned())])
             .collect(),
         (Cpu::Program(program), ..) => evaluated(program, &inputs, (from, to))
-            .map_err(|error| RunError::Evaluation { layer: layer.to_owned(), error })?,
+            .map_err(|error| RunError::Evaluation { layer: layer.to_owned(), error: Box::new(error) })?,
         _ => Vec::new(),
     };
     // Only the tensor's own places: others of its memory may be another's.

@@ -297,7 +297,7 @@ pub enum RunError {
         /// The layer.
         layer: String,
         /// Reason for which it could not.
-        error: GraphError,
+        error: Box<GraphError>,
     },
     /// An input has another size than the network's.
     #[error("the input has {} elements instead of {}", grouped(found), grouped(expected))]
