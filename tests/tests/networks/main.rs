@@ -2,6 +2,7 @@
 
 mod built_in;
 mod channelwise;
+mod copies;
 mod formats;
 mod outputs;
 mod placement;
