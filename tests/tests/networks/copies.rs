@@ -26,7 +26,7 @@ fn plan(network: &Network, platform: &str) -> Plan {
     Plan::new(network, &described.nvdla().unwrap().config, described.dbb0.range()).unwrap()
 }
 
-/// What does each step of a layer: units, or the CPU.
+/// Doers of a layer's steps: units, or the CPU.
 fn steps(plan: &Plan, network: &Network, layer: &str) -> Vec<&'static str> {
     let of_layer = plan.steps.iter().filter(|step| network.layers[step.layer].name == layer);
     let by = of_layer.map(|step| match &step.work {

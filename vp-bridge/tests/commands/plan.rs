@@ -39,7 +39,7 @@ fn each_layer_is_told_with_its_units() {
     assert!(text.contains("by the CPU "), "{text}");
 }
 
-/// What is told of parts is what a run writes to registers: both are of the same steps.
+/// Parts as they are told and registers as a run writes them: both are of the same steps.
 #[test]
 fn parts_of_a_convolution_are_all_of_it_and_those_of_its_registers() {
     let given = ["plan", "conv", "--input", "56x56x64", "--kernels", "96", "--kernel", "3x3"];
