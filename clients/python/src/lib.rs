@@ -11,6 +11,7 @@ mod calls;
 mod control;
 mod errors;
 mod host;
+mod models;
 mod native_registers;
 mod observe;
 mod open;
@@ -31,6 +32,8 @@ const AGENT: &str = concat!("vp for Python ", env!("CARGO_PKG_VERSION"));
 mod _native {
     #[pymodule_export]
     use super::host::{Host, Interrupter};
+    #[pymodule_export]
+    use super::models::run_model;
     #[pymodule_export]
     use super::open::{all_registers, build, connect, forked, platform_names, replay};
     #[pymodule_export]

@@ -33,7 +33,8 @@ fn network(named: &str, input_size: Option<[u32; 2]>) -> PyResult<Network> {
     if !path.is_file() {
         let names = Network::NAMES.join(", ");
         return Err(errors::description(format!(
-            "there is no network `{named}`: {names}, a folder with a network.toml, such a file, or a sheet of layers (.csv)"
+            "there is no network `{named}`: {names}, a folder with a network.toml, such a file, a sheet of layers (.csv), or an ONNX \
+             model (.onnx)"
         )));
     }
     Network::load(&path, &options).map_err(errors::description)
@@ -57,17 +58,18 @@ fn not_played(error: &PlayError) -> CallError {
 }
 
 /// A network that has run, and on what.
-struct Done {
-    network: Network,
-    measured: Measured,
-    description: Description,
+pub(crate) struct Done {
+    pub(crate) network: Network,
+    pub(crate) measured: Measured,
+    pub(crate) description: Description,
     macs: u64,
     hardware_layers: usize,
     bytes: u64,
     sram_bytes: u64,
 }
 
-fn measure(
+/// Runs a network on inputs, one behind the other.
+pub(crate) fn measure(
     session: &mut Session,
     network: Network,
     inputs: Option<Vec<i8>>,
@@ -188,9 +190,7 @@ pub(crate) fn run_network<'py>(
     copies: Option<&str>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let network = network(named, input_size)?;
-    let placement: Placement = placement.parse().map_err(errors::description)?;
-    let copies: Option<Copies> = copies.map(str::parse).transpose().map_err(errors::description)?;
-    let options = PlanOptions { frames: batch, placement, sram_limit: placement_limit, copies };
+    let options = plan_options(batch, placement, placement_limit, copies)?;
     let wanted = network.precision.to_string();
     let bytes = |(inputs, given): (PyReadonlyArray1<'_, i8>, String)| match given == wanted {
         true => inputs.as_slice().map(<[i8]>::to_vec).map_err(errors::description),
@@ -201,6 +201,31 @@ pub(crate) fn run_network<'py>(
     };
     let inputs = inputs.map(bytes).transpose()?;
     let done = host.run(py, |session| measure(session, network, inputs, (frames, options)))?;
+    let told = told(py, &done)?;
+    let Done { network, measured, description, .. } = &done;
+    let is_computed = description.arithmetic == Arithmetic::Computed;
+    let outputs = measured.outputs.iter().zip(&network.outputs).map(|(output, &layer)| {
+        let NetworkLayer { name, output: shape, .. } = &network.layers[layer];
+        (name, (shape.height, shape.width, shape.channels), PyArray1::from_slice(py, output))
+    });
+    told.set_item("outputs", is_computed.then(|| outputs.collect::<Vec<_>>()))?;
+    Ok(told)
+}
+
+/// The choices for a plan.
+pub(crate) fn plan_options(
+    batch: u32,
+    placement: &str,
+    sram_limit: Option<u64>,
+    copies: Option<&str>,
+) -> PyResult<PlanOptions> {
+    let placement: Placement = placement.parse().map_err(errors::description)?;
+    let copies: Option<Copies> = copies.map(str::parse).transpose().map_err(errors::description)?;
+    Ok(PlanOptions { frames: batch, placement, sram_limit, copies })
+}
+
+/// What a run tells, but for its outputs.
+pub(crate) fn told<'py>(py: Python<'py>, done: &Done) -> PyResult<Bound<'py, PyDict>> {
     let Done { network, measured, description, macs, hardware_layers, bytes, sram_bytes } = done;
     let told = PyDict::new(py);
     told.set_item("network", &network.name)?;
@@ -215,12 +240,6 @@ pub(crate) fn run_network<'py>(
     told.set_item("memory_bytes", bytes)?;
     told.set_item("sram_bytes", sram_bytes)?;
     told.set_item("event_hash", measured.statistics.text("events.hash"))?;
-    let is_computed = description.arithmetic == Arithmetic::Computed;
-    let outputs = measured.outputs.iter().zip(&network.outputs).map(|(output, &layer)| {
-        let NetworkLayer { name, output: shape, .. } = &network.layers[layer];
-        (name, (shape.height, shape.width, shape.channels), PyArray1::from_slice(py, output))
-    });
-    told.set_item("outputs", is_computed.then(|| outputs.collect::<Vec<_>>()))?;
     let layers: PyResult<Vec<_>> =
         measured.layers.iter().map(|one| layer(py, one, measured.period)).collect();
     told.set_item("layers", layers?)?;

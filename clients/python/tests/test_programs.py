@@ -153,3 +153,18 @@ def test_a_loadable_runs_and_its_output_is_an_array(platform: vp.Platform) -> No
     assert run.passed and run.outputs[0].ndim == 3
     with pytest.raises(vp.ProgramError, match="the loadable takes 0"):
         vp.run_loadable(loadable, platform, inputs=np.zeros(1, np.int8))
+
+
+def test_wrong_models_and_inputs_are_told(tmp_path: Path) -> None:
+    model = tmp_path / "model.onnx"
+    with pytest.raises(FileNotFoundError):
+        vp.run_network(model)
+    model.write_bytes(b"no model")
+    with pytest.raises(vp.DescriptionError, match="model.onnx"):
+        vp.run_network(model, np.zeros(3))
+    with pytest.raises(vp.ProgramError, match="precision: for ONNX models"):
+        vp.run_network("digits", precision="int8")
+    with pytest.raises(vp.ProgramError, match="is an array"):
+        vp.run_network("digits", "picture.png")
+    with vp.Platform("nv_small") as p, pytest.raises(vp.ProgramError, match="two platforms"):
+        vp.run_network("digits", p, platform=p)

@@ -5,7 +5,7 @@ use crate::graphs::spatial;
 use proptest::prelude::*;
 use rand::Rng;
 use vp_models::nvdla::numeric::Precision;
-use vp_tensors::{Binary, Elements, Graph, Operator, Tensor, Unary, ValueId};
+use vp_tensors::{Binary, Elements, Graph, Operator, Pooling, Tensor, Unary, ValueId};
 use vp_tests::effort::cases;
 
 /// Codes with or without a sign.
@@ -78,11 +78,18 @@ fn layer(seed: u64, kind: u32, form: Form, is_by_kernel: bool) -> (Graph, Tensor
             (draw.alike(Operator::Binary(Binary::Mul), &[from, factor]), (-1.5, 1.5))
         }
         5 => (draw.alike(Operator::Unary(Unary::Sigmoid), &[from]), (0.0, 1.0)),
-        _ => (draw.alike(Operator::Unary(Unary::HardSwish), &[from]), (-0.4, 0.8)),
+        6 => (draw.alike(Operator::Unary(Unary::HardSwish), &[from]), (-0.4, 0.8)),
+        // Means have finer codes than what they are of.
+        7 => (draw.node(Operator::GlobalAveragePool, &[from], &[1, 12, 1, 1]), (-0.3, 0.3)),
+        _ => {
+            let pooling = Pooling { spatial: spatial(3, 2, 0, 1), rounds_up: false };
+            let operator = Operator::AveragePool { pooling, counts_padding: false };
+            (draw.node(operator, &[from], &[1, 12, 4, 3]), (-0.7, 0.7))
+        }
     };
     let (made, step) = form.quantise(&mut draw, made, range);
     // Units begin at a convolution.
-    let made = if kind >= 4 { draw.max_pool(made) } else { made };
+    let made = if (4..7).contains(&kind) { draw.max_pool(made) } else { made };
     (draw.finish(&[made]), input, step)
 }
 
@@ -92,7 +99,7 @@ proptest! {
     #[test]
     fn a_quantised_layer_is_within_one_step(
         seed in any::<u64>(),
-        kind in 0_u32..7,
+        kind in 0_u32..9,
         is_unsigned in any::<bool>(),
         is_by_kernel in any::<bool>(),
         is_large in any::<bool>(),

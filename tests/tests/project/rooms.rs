@@ -45,10 +45,12 @@ const ROOMS: [(&str, &str, &[&str]); 24] = [
             "vp-hub",
             "vp-models",
             "vp-observers",
+            "vp-onnx",
             "vp-partner",
             "vp-recordings",
             "vp-remote",
             "vp-study",
+            "vp-tensors",
         ],
     ),
     (

@@ -140,6 +140,17 @@ def run_network(
     placement_limit: int | None = None,
     copies: str | None = None,
 ) -> dict[str, Any]: ...
+def run_model(
+    host: Host,
+    path: str,
+    input: str | list[bytes] | None,
+    choices: dict[str, Any],
+    frames: int = 1,
+    batch: int = 1,
+    placement: str = "dram",
+    placement_limit: int | None = None,
+    copies: str | None = None,
+) -> dict[str, Any]: ...
 def run_trace(host: Host, path: str, inputs: list[bytes] | None = None) -> dict[str, Any]: ...
 def study(
     text: str | None, path: str, jobs: int | None = None

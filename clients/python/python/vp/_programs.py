@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from . import _native
 from ._errors import ProgramError
+from ._models import Distance, ModelChoices, Sample, is_model, run_model
 from ._platform import BasePlatform, Platform
 from ._time import Time, TimeLike, picoseconds
 from ._types import expect, whole
@@ -60,12 +61,18 @@ class NetworkRun:
         period: one cycle of the device's clock.
         frames: frames that it ran on; all figures are of all of them together.
         output: what came out, ``int8`` (or what the network's precision is) in ``[frame, line, column, channel]``; of several outputs the last; `None` if the platform skips the arithmetic.
-        outputs: all outputs by the names of the layers that make them, in the network's order; `None` if the platform skips the arithmetic.
+            Of an ONNX model it is in the model's own numbers and shape, and of several frames the first one's.
+        outputs: all outputs by the names of the layers that make them, or of an ONNX model by its own names, in the network's order; `None` if the platform skips the arithmetic.
         macs_per_cycle: products that the device's array makes in a cycle.
         hardware_layers: how many the network takes.
         memory_bytes: bytes of memory that it takes.
         sram_bytes: bytes of SRAM that it takes.
         event_hash: the platform's, at the end.
+        precision: the network's: ``int8``, ``int16`` or ``fp16``.
+        nodes_on_cpu: of an ONNX model the nodes that no unit does, by name, each with the reason.
+        distances: of an ONNX model how far each output is from what the model itself gives.
+        layer_distances: the same of its layers, if they were asked for.
+        notes: what was taken for granted of an ONNX model.
     """
 
     network: str
@@ -82,6 +89,11 @@ class NetworkRun:
     memory_bytes: int
     sram_bytes: int
     event_hash: str
+    precision: str = "int8"
+    nodes_on_cpu: dict[str, str] = field(default_factory=dict)
+    distances: dict[str, Distance] = field(default_factory=dict)
+    layer_distances: dict[str, Distance] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def frames_per_second(self) -> float:
@@ -91,9 +103,10 @@ class NetworkRun:
 
 def run_network(
     network: str | os.PathLike[str],
-    platform: BasePlatform | None = None,
+    given: BasePlatform | Sample | None = None,
     *,
-    input: npt.ArrayLike | None = None,
+    platform: BasePlatform | None = None,
+    input: Sample | None = None,
     timed: bool = False,
     frames: int = 1,
     batch: int = 1,
@@ -101,13 +114,24 @@ def run_network(
     placement: str = "dram",
     placement_limit: int | None = None,
     copies: str | None = None,
+    precision: str | None = None,
+    calibrate: str | os.PathLike[str] | Sequence[Sample] | None = None,
+    ranges: str | None = None,
+    scales: str | None = None,
+    shape: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
+    preprocess: str | os.PathLike[str] | None = None,
+    distance: bool = False,
 ) -> NetworkRun:
     """Runs a network layer by layer, as a driver would.
 
     Args:
-        network: one that is built in (`network_names`), a folder with a ``network.toml``, such a file, or a sheet of layers (``.csv``).
+        network: one that is built in (`network_names`), a folder with a ``network.toml``, such a file, a sheet of layers (``.csv``), or an ONNX
+            model (``.onnx``).
+        given: the platform, or the input: ``run_network("model.onnx", image)``.
         platform: where; without, an ``nv_large`` of its own.
         input: ``int8`` (``int16`` or ``float16`` if the network has that precision) in ``[line, column, channel]``, with frames in front if there are several; without, made-up bytes.
+            Of an ONNX model an array in the model's own numbers and shape, a `dict` of them by the names of its inputs, or the path of a
+            picture, an NPY or an NPZ file.
         timed: cycles only: the arithmetic is left out. A platform that is given has to be one that does so: ``arithmetic="skipped"``.
         frames: runs on the input so often.
         batch: frames that the network takes at once: fully connected layers at its end run once for all of them.
@@ -117,11 +141,28 @@ def run_network(
         placement_limit: bytes of SRAM that may be used; all there are if left out.
         copies: whether BDMA copies into SRAM what layers read several times from DRAM: where that moves fewer bytes there (``"auto"``), or
             not at all (``"never"``). Left out, it does where something is placed in SRAM and the platform has BDMA.
+        precision: of an ONNX model ``"int8"`` or ``"fp16"``; left out, ``fp16`` where the platform has it and the model is not quantised.
+        calibrate: samples by whose ranges a float ONNX model is quantised to ``int8``: a folder, a file, or a list of inputs; left out, the
+            input alone.
+        ranges: how ranges follow from samples: ``"min-max"`` (left out), ``"percentile=99.99"``, ``"entropy"``.
+        scales: of a float ONNX model's weights ``"per-kernel"`` (left out) or ``"per-tensor"``.
+        shape: of the ONNX model's input, where it leaves axes open and the input is no array; of several inputs a `dict` of them.
+        preprocess: how pictures become an ONNX model's numbers: ``"imagenet"``, ``"imagenet-bgr-caffe"``, ``"unit"``, ``"signed"``, ``"raw"``, or a
+            file; left out, ``MODEL.preprocess.toml`` beside the model.
+        distance: of an ONNX model the distances of all layers too.
 
     Raises:
         DescriptionError: there is no such network, or the platform cannot run it.
         ProgramError: the input has another size, or the device refuses a layer.
     """
+    if isinstance(given, BasePlatform):
+        if platform is not None:
+            raise ProgramError("two platforms are given")
+        platform = given
+    elif given is not None:
+        if input is not None:
+            raise ProgramError("two inputs are given")
+        input = given
     if platform is None:
         changes = {"arithmetic": "skipped"} if timed else {}
         with Platform("nv_large", changes) as own:
@@ -135,6 +176,13 @@ def run_network(
                 placement=placement,
                 placement_limit=placement_limit,
                 copies=copies,
+                precision=precision,
+                calibrate=calibrate,
+                ranges=ranges,
+                scales=scales,
+                shape=shape,
+                preprocess=preprocess,
+                distance=distance,
             )
     expect(platform, BasePlatform, "platform")
     if timed and "arithmetic = \"skipped\"" not in platform.description:
@@ -146,19 +194,41 @@ def run_network(
     if input_size is not None:
         columns, lines = input_size
         input_size = (whole(columns, "columns", 1, 2**16), whole(lines, "lines", 1, 2**16))
-    given = None if input is None else _elements(input)
     if placement_limit is not None:
         placement_limit = whole(placement_limit, "placement_limit", 0, 2**64 - 1)
     expect(placement, str, "placement")
     if copies is not None:
         expect(copies, str, "copies")
-    told = _native.run_network(
-        platform._host, os.fspath(network), given, frames, batch, input_size, placement, placement_limit, copies
-    )
+    choices = ModelChoices(precision, calibrate, ranges, scales, shape, preprocess, distance)
+    if is_model(network):
+        if input_size is not None:
+            raise ProgramError("input_size is of networks whose weights are made up: an ONNX model's input has its size by shape")
+        options = (frames, batch, placement, placement_limit, copies)
+        told = run_model(platform._host, network, input, choices, options)
+    else:
+        if wrong := choices.given():
+            raise ProgramError(f"{', '.join(wrong)}: for ONNX models (.onnx)")
+        if isinstance(input, (str, os.PathLike, Mapping)):
+            raise ProgramError("the input of a network is an array; pictures, files and arrays by name are inputs of ONNX models")
+        told = _native.run_network(
+            platform._host,
+            os.fspath(network),
+            None if input is None else _elements(input),
+            frames,
+            batch,
+            input_size,
+            placement,
+            placement_limit,
+            copies,
+        )
     outputs: dict[str, npt.NDArray[Any]] | None = None
-    if told["outputs"] is not None:
+    distances: dict[str, Distance] = {}
+    if told["outputs"] is not None and is_model(network):
+        outputs = {name: output for name, output, _ in told["outputs"]}
+        distances = {name: Distance(*distance) for name, _, distance in told["outputs"]}
+    elif told["outputs"] is not None:
         outputs = {
-            name: _typed(output, told["precision"]).reshape(-1, *shape) for name, shape, output in told["outputs"]
+            name: _typed(output, told["precision"]).reshape(-1, *size) for name, size, output in told["outputs"]
         }
     return NetworkRun(
         network=told["network"],
@@ -175,6 +245,11 @@ def run_network(
         memory_bytes=told["memory_bytes"],
         sram_bytes=told["sram_bytes"],
         event_hash=told["event_hash"],
+        precision=told["precision"],
+        nodes_on_cpu=dict(told.get("nodes_on_cpu", [])),
+        distances=distances,
+        layer_distances={name: Distance(*distance) for name, distance in told.get("layer_distances", [])},
+        notes=told.get("notes", []),
     )
 
 

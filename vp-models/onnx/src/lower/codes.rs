@@ -4,7 +4,7 @@ use super::draft::{Act, Draft, Function, Kind, Source};
 use super::floats::FloatGraph;
 use super::ranges::{RangeMethod, Ranges};
 use super::{Code, Hardware};
-use vp_host::network::{Method, PairMethod, Pooling};
+use vp_host::network::{Method, PairMethod, Pooling, Shape};
 use vp_tensors::{Operator, ValueId};
 
 /// Codes of the network's input, and of what each draft makes.
@@ -80,7 +80,8 @@ fn wants_zero(draft: &Draft) -> bool {
     }
 }
 
-/// Puts a layer that changes codes before each draft that keeps them, where the model has others before than behind it.
+/// Puts a layer that changes codes before each draft that keeps them, where the model has others before than behind it. Behind a
+/// pooling that averages it stands, where alone the narrower codes that means have are enough.
 pub(crate) fn requantise(
     drafts: &mut Vec<Draft>,
     order: &mut Vec<usize>,
@@ -91,6 +92,17 @@ pub(crate) fn requantise(
     let mut made = Vec::with_capacity(order.len());
     for at in std::mem::take(order) {
         let own = code(drafts[at].value).filter(|_| keeps_codes(&drafts[at]));
+        if matches!(drafts[at].kind, Kind::Pooling(Pooling { method: Method::Average, .. })) {
+            made.push(at);
+            let before = match averaged(drafts, at) {
+                Some(of) => drafts[of].value,
+                None => Some(start),
+            };
+            if own.is_some() && own != code(before) {
+                made.push(recode_behind(drafts, at));
+            }
+            continue;
+        }
         for place in 0..drafts[at].sources.len() {
             let source = drafts[at].sources[place];
             let (value, cube) = match source {
@@ -101,17 +113,7 @@ pub(crate) fn requantise(
             if own == of {
                 continue;
             }
-            let channels = cube.channels as usize;
-            drafts.push(Draft {
-                name: format!("{} codes {place}", drafts[at].name),
-                nodes: Vec::new(),
-                kind: Kind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] },
-                sources: vec![source],
-                input: cube,
-                output: cube,
-                value: None,
-                activation: Act::None,
-            });
+            drafts.push(recoding(format!("{} codes {place}", drafts[at].name), source, cube));
             let new = drafts.len() - 1;
             drafts[at].sources[place] = Some(new);
             made.push(new);
@@ -119,6 +121,43 @@ pub(crate) fn requantise(
         made.push(at);
     }
     *order = made;
+}
+
+/// A layer that changes codes alone.
+fn recoding(name: String, source: Source, cube: Shape) -> Draft {
+    let channels = cube.channels as usize;
+    Draft {
+        name,
+        nodes: Vec::new(),
+        kind: Kind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] },
+        sources: vec![source],
+        input: cube,
+        output: cube,
+        value: None,
+        activation: Act::None,
+    }
+}
+
+/// The source of a pooling's first step.
+fn averaged(drafts: &[Draft], at: usize) -> Source {
+    let source = drafts[at].sources[0];
+    match source {
+        Some(of) if drafts[of].value.is_none() && matches!(drafts[of].kind, Kind::Pooling(_)) => {
+            averaged(drafts, of)
+        }
+        _ => source,
+    }
+}
+
+/// Puts a layer that changes codes behind a draft.
+fn recode_behind(drafts: &mut Vec<Draft>, at: usize) -> usize {
+    let new = drafts.len();
+    let sources = drafts.iter_mut().flat_map(|draft| &mut draft.sources);
+    sources.filter(|source| **source == Some(at)).for_each(|source| *source = Some(new));
+    let made = recoding(format!("{} codes", drafts[at].name), Some(at), drafts[at].output);
+    let value = drafts[at].value.take();
+    drafts.push(Draft { value, ..made });
+    new
 }
 
 /// Chooses the codes of all cubes.

@@ -20,7 +20,7 @@ mod windows;
 
 use self::coded::{Coded, encoding};
 use self::draft::{Draft, Kind, Source};
-use self::drafter::{Drafts, NoNetwork, draft};
+use self::drafter::{Drafts, Edges, NoNetwork, draft};
 use self::floats::{FloatGraph, floats};
 use self::ranges::{Ranges, note};
 use self::view::View;
@@ -244,7 +244,7 @@ pub struct Lowered {
     pub tail_sources: Vec<TailSource>,
     /// Origins of the network's layers.
     pub layers: Vec<LayerOrigin>,
-    /// The graph in floats, in which [`LayerOrigin::value`] is.
+    /// The graph of the model's own numbers, in which [`LayerOrigin::value`] is.
     pub floats: Graph,
     /// Value of that graph at which the network starts.
     pub start: ValueId,
@@ -373,7 +373,12 @@ fn assembled(
     }
     let mut tail_places: Vec<Source> = tail_inputs.iter().map(|placed| placed.source).collect();
     if hardware.is_integer {
+        let before = drafts.len();
         codes::requantise(&mut drafts, &mut order, floats, start);
+        for new in (before..drafts.len()).filter(|new| drafts[*new].value.is_some()) {
+            let of = drafts[new].sources[0];
+            tail_places.iter_mut().filter(|place| **place == of).for_each(|place| *place = Some(new));
+        }
     }
     let mut codes = codes::codes(&drafts, (start, floats), hardware, (ranges, options.method));
     if hardware.is_integer {
@@ -459,8 +464,16 @@ fn assembled(
         start,
         on_cpu: on_cpu.iter().map(|(at, why)| (name(at), why.clone())).collect(),
         is_quantised: !floats.codes.is_empty(),
-        floats: floats.graph.clone(),
+        floats: as_written(floats),
     })))
+}
+
+/// The graph of the numbers that the model itself gives: those that it quantises are rounded and limited to their codes.
+fn as_written(floats: &FloatGraph) -> Graph {
+    let mut graph = floats.graph.clone();
+    let codes: BTreeMap<ValueId, Code> = floats.codes.iter().map(|(value, code)| (*value, *code)).collect();
+    graph.quantise(&codes.into_iter().collect::<Vec<_>>());
+    graph
 }
 
 /// Memory in which a network is planned to see if it can be.

@@ -21,7 +21,9 @@ pub(crate) fn joined(floats: FloatGraph) -> FloatGraph {
             (node.operator, node.inputs) = (operator, inputs);
         }
     }
-    floats.without_dead()
+    let mut floats = floats.without_dead();
+    floats.code_before_moves();
+    floats
 }
 
 /// Look at the nodes before one.
@@ -191,6 +193,30 @@ fn is_side_by_side(spatial: &Spatial, output_padding: &[usize]) -> bool {
 }
 
 impl FloatGraph {
+    /// Gives a number that the model quantises after it has only been moved its code where it is made: that changes nothing.
+    fn code_before_moves(&mut self) {
+        let uses = Uses::of(&self.graph);
+        for (at, node) in self.graph.nodes.iter().enumerate().rev() {
+            let (Some(Some(input)), [output]) = (node.inputs.first(), &node.outputs[..]) else { continue };
+            let moves = matches!(
+                node.operator,
+                Operator::Reshape { .. }
+                    | Operator::Flatten { .. }
+                    | Operator::Squeeze { .. }
+                    | Operator::Unsqueeze { .. }
+                    | Operator::Transpose { .. }
+                    | Operator::Identity
+            );
+            if moves
+                && uses.only_reader(*input) == Some(at)
+                && uses.maker(*input).is_some()
+                && let Some(code) = self.codes.get(output).copied()
+            {
+                self.codes.entry(*input).or_insert(code);
+            }
+        }
+    }
+
     fn value(&mut self, name: String, shape: Vec<usize>) -> ValueId {
         self.graph.values.push(Value { name, shape, element_type: ElementType::Float });
         ValueId(self.graph.values.len() - 1)

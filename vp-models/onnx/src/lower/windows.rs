@@ -1,6 +1,6 @@
 //! Nodes with windows that are not convolutions: poolings.
 
-use super::draft::Kind;
+use super::draft::{Kernels, Kind, Weights};
 use super::drafter::{Drafter, Placed};
 use super::nodes::{Decided, cpu, cube_of};
 use super::view::View;
@@ -9,6 +9,24 @@ use vp_tensors::{AutoPad, Spatial, ValueId};
 
 /// Columns and lines of a window of PDP, at most (hardware manual, "PDP": 3 bits).
 const MOST: usize = 8;
+
+/// Columns and lines of a mean that is a convolution, at most: the kernels of CSC have 5 bits of each.
+const MOST_SUMMED: u32 = 32;
+
+/// A mean as kernels of ones, each for one channel. PDP's means are in the codes of what it reads; a sum keeps all that codes of its own,
+/// which are finer, can say.
+fn mean_of(window: Window, channels: u32) -> Kind {
+    let taps = window.size[0] * window.size[1];
+    let values = vec![1; taps as usize * channels as usize];
+    Kind::Convolution(Kernels {
+        kernels: channels,
+        groups: channels,
+        window,
+        weights: Weights::Codes { values, scales: vec![1.0 / taps as f32] },
+        bias: vec![0.0; channels as usize],
+        adds: false,
+    })
+}
 
 /// Windows over columns and lines, whose padding behind is what the output's size needs.
 pub(crate) fn window(spatial: &Spatial, input: Shape, output: Shape) -> Option<Window> {
@@ -70,7 +88,20 @@ impl Drafter<'_> {
         if pads && (!counts_padding || pooling.rounds_up) {
             cpu!("PDP counts padding as a part of what it divides by");
         }
+        let is_plain = window.size.iter().all(|size| *size <= MOST_SUMMED) && window.dilation == [1; 2];
+        if self.recodes(input, output) && is_plain {
+            let Some(Placed { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
+            let draft = self.draft(at, mean_of(window, from.channels), vec![source], [from, to], output);
+            self.add(draft, output, View::of_cube(to));
+            return Ok(Ok(()));
+        }
         self.pool(at, &pooling.spatial, Method::Average, input, output)
+    }
+
+    /// Returns true if the model gives an output other codes than an input.
+    fn recodes(&self, input: ValueId, output: ValueId) -> bool {
+        let own = self.code(output);
+        self.hardware.is_integer && own.is_some() && own != self.code(input)
     }
 
     fn pool(
@@ -108,6 +139,15 @@ impl Drafter<'_> {
         output: ValueId,
     ) -> Decided {
         let Some(from) = cube_of(self.shape(input)) else { cpu!("its input is no cube") };
+        if is_average && self.recodes(input, output) && from.width.max(from.height) <= MOST_SUMMED {
+            let size = [from.width, from.height];
+            let window = Window { size, stride: [1; 2], before: [0; 2], after: [0; 2], dilation: [1; 2] };
+            let Some(Placed { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
+            let made = Shape { width: 1, height: 1, ..from };
+            let draft = self.draft(at, mean_of(window, from.channels), vec![source], [from, made], output);
+            self.add(draft, output, View::of_cube(made));
+            return Ok(Ok(()));
+        }
         let method = if is_average { Method::Average } else { Method::Max };
         let Some(steps) = steps(from) else {
             let Shape { width, height, .. } = from;

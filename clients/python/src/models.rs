@@ -1,0 +1,246 @@
+//! ONNX models: arrays or a picture in, and the answers in the model's own numbers.
+
+use std::path::{Path, PathBuf};
+
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use vp_models::platform::Arithmetic;
+use vp_onnx::lower::{LowerOptions, Lowered};
+use vp_onnx::samples::{Batch, Samples};
+use vp_onnx::{Distance, InputShape, LayerDistance, OpenedModel, PrepareError, PrepareOptions};
+use vp_tensors::{Elements, Tensor};
+
+use crate::errors;
+use crate::host::Host;
+use crate::programs::{Done, measure, plan_options, told};
+
+/// Samples as Python passes them: a path, or arrays as the bytes of NPY or NPZ.
+#[derive(FromPyObject)]
+pub(crate) enum Given {
+    Arrays(Vec<Vec<u8>>),
+    Path(PathBuf),
+}
+
+/// Name of an array in messages.
+const ARRAY: &str = "the array";
+
+fn prepared<T>(result: Result<T, impl ToString>) -> PyResult<T> {
+    result.map_err(errors::description)
+}
+
+impl Given {
+    /// All of them, one after the other.
+    fn samples<'a>(
+        &'a self,
+        opened: &'a OpenedModel,
+    ) -> PyResult<Box<dyn Iterator<Item = Result<Vec<Tensor>, String>> + 'a>> {
+        let (inputs, preprocess) = (opened.inputs(), opened.preprocess.as_ref());
+        Ok(match self {
+            Given::Path(path) => {
+                let all: Vec<_> = prepared(Samples::open(path))?
+                    .read(&inputs, preprocess)
+                    .map(|sample| sample.map(|sample| sample.tensors).map_err(|error| error.to_string()))
+                    .collect();
+                Box::new(all.into_iter())
+            }
+            Given::Arrays(arrays) => {
+                let batches = arrays
+                    .iter()
+                    .map(|bytes| prepared(Batch::of_bytes(Path::new(ARRAY), bytes, &inputs, preprocess)));
+                let batches = batches.collect::<PyResult<Vec<_>>>()?;
+                Box::new(
+                    batches
+                        .into_iter()
+                        .flatten()
+                        .map(|sample| sample.map(|sample| sample.tensors).map_err(|error| error.to_string())),
+                )
+            }
+        })
+    }
+}
+
+/// Choices for a model, as Python passes them.
+#[derive(FromPyObject)]
+pub(crate) struct Choices {
+    #[pyo3(item)]
+    precision: Option<String>,
+    #[pyo3(item)]
+    calibrate: Option<Given>,
+    #[pyo3(item)]
+    ranges: Option<String>,
+    #[pyo3(item)]
+    scales: Option<String>,
+    #[pyo3(item)]
+    shapes: Vec<(Option<String>, Vec<usize>)>,
+    /// Shape of the array that is the input: of an input that leaves axes open it is the one.
+    #[pyo3(item)]
+    array_shape: Option<Vec<usize>>,
+    #[pyo3(item)]
+    preprocess: Option<PathBuf>,
+    #[pyo3(item)]
+    distance: bool,
+}
+
+impl Choices {
+    fn options(&self) -> PyResult<PrepareOptions> {
+        let default = LowerOptions::default();
+        let lower = LowerOptions {
+            precision: prepared(self.precision.as_deref().map(str::parse).transpose())?,
+            method: prepared(self.ranges.as_deref().map(str::parse).transpose())?.unwrap_or(default.method),
+            weights: prepared(self.scales.as_deref().map(str::parse).transpose())?.unwrap_or_default(),
+            ..default
+        };
+        let shapes =
+            self.shapes.iter().map(|(name, sizes)| InputShape { name: name.clone(), sizes: sizes.clone() });
+        Ok(PrepareOptions {
+            shapes: shapes.collect(),
+            lower,
+            calibration: None,
+            preprocess: self.preprocess.clone(),
+        })
+    }
+}
+
+/// A model ready to run.
+struct Ready {
+    opened: OpenedModel,
+    lowered: Lowered,
+    inputs: Vec<Tensor>,
+    /// Number of the network's outputs that are the model's.
+    own_outputs: usize,
+}
+
+/// Brings a model to the configuration of a session.
+fn ready(
+    host: &Host,
+    py: Python<'_>,
+    path: &Path,
+    input: Option<&Given>,
+    choices: &Choices,
+) -> PyResult<Ready> {
+    let options = choices.options()?;
+    let open = || {
+        let opened = OpenedModel::open(path, &options);
+        match (&opened, &choices.array_shape) {
+            (Err(PrepareError::Problems { .. }), Some(sizes)) if options.shapes.is_empty() => {
+                let shapes = vec![InputShape { name: None, sizes: sizes.clone() }];
+                OpenedModel::open(path, &PrepareOptions { shapes, ..options.clone() }).or(opened)
+            }
+            _ => opened,
+        }
+    };
+    host.run(py, |session| {
+        let description = session.description()?.0.clone();
+        let Some(nvdla) = description.nvdla() else {
+            return Err(errors::of("ProgramError", "the platform carries no NVDLA").into());
+        };
+        let mut opened = prepared(open())?;
+        let inputs = match input {
+            None => opened.example(1),
+            Some(given) => {
+                let first = given.samples(&opened)?.next();
+                let first = first.unwrap_or_else(|| Err("no sample is given".to_owned()));
+                first.map_err(|error| errors::of("ProgramError", error))?
+            }
+        };
+        let lowered = match &choices.calibrate {
+            None => prepared(opened.lower(&nvdla.config, &options, &inputs))?,
+            Some(given) => {
+                let mut samples = given.samples(&opened)?;
+                let lowered =
+                    vp_onnx::lower::lower(&opened.graph, &nvdla.config, &options.lower, &mut samples);
+                lowered.map_err(|error| errors::description(format!("{}: {error}", path.display())))?
+            }
+        };
+        Ok(Ready { own_outputs: lowered.network.outputs.len(), opened, lowered, inputs })
+    })
+}
+
+/// Runs an ONNX model on an input; what came of it.
+#[pyfunction]
+#[pyo3(signature = (host, path, input, choices, frames=1, batch=1, placement="dram", placement_limit=None, copies=None))]
+#[expect(clippy::too_many_arguments, reason = "Python's keywords")]
+pub(crate) fn run_model<'py>(
+    host: &Host,
+    py: Python<'py>,
+    path: PathBuf,
+    input: Option<Given>,
+    choices: Choices,
+    frames: u32,
+    batch: u32,
+    placement: &str,
+    placement_limit: Option<u64>,
+    copies: Option<&str>,
+) -> PyResult<Bound<'py, PyDict>> {
+    if !path.exists() {
+        return Err(errors::file(&path, &std::io::ErrorKind::NotFound.into()));
+    }
+    let options = plan_options(batch, placement, placement_limit, copies)?;
+    let mut ready = ready(host, py, &path, input.as_ref(), &choices)?;
+    if choices.distance {
+        ready.lowered.show_all_layers();
+    }
+    let bytes = prepared(ready.lowered.encode(&ready.inputs))?;
+    let network = ready.lowered.network.clone();
+    let done = host.run(py, |session| measure(session, network, Some(bytes.clone()), (frames, options)))?;
+    let told = told(py, &done)?;
+    told.set_item("notes", &ready.opened.notes)?;
+    told.set_item("nodes_on_cpu", ready.lowered.on_cpu.clone())?;
+    let is_computed = done.description.arithmetic == Arithmetic::Computed;
+    if is_computed {
+        ready.tell_answers(py, &told, &done, &bytes)?;
+    } else {
+        told.set_item("outputs", py.None())?;
+    }
+    Ok(told)
+}
+
+impl Ready {
+    /// Puts the answers beside what a run tells; of several frames the first one's.
+    fn tell_answers(
+        &self,
+        py: Python<'_>,
+        told: &Bound<'_, PyDict>,
+        done: &Done,
+        input: &[i8],
+    ) -> PyResult<()> {
+        let frames = done.measured.frames.max(1);
+        let first = |output: &Vec<i8>| output[..output.len() / frames].to_vec();
+        let first: Vec<Vec<i8>> = done.measured.outputs.iter().map(first).collect();
+        let (made, expected, layers) = py.detach(|| {
+            let made = prepared(self.lowered.decode(input, &first[..self.own_outputs]))?;
+            let expected = prepared(self.lowered.floats.run(&self.inputs))?;
+            let layers = match first.len() > self.own_outputs {
+                true => prepared(self.lowered.distances(&self.inputs, &first))?,
+                false => Vec::new(),
+            };
+            PyResult::Ok((made, expected, layers))
+        })?;
+        let outputs = PyList::empty(py);
+        for ((name, made), expected) in self.opened.output_names().into_iter().zip(&made).zip(&expected) {
+            let distance = Distance::of(&expected.to_floats(), &made.to_floats());
+            outputs.append((name, array(py, made)?, parts(distance)))?;
+        }
+        told.set_item("outputs", outputs)?;
+        let layers = layers.into_iter().map(|LayerDistance { layer, distance }| (layer, parts(distance)));
+        told.set_item("layer_distances", layers.collect::<Vec<_>>())
+    }
+}
+
+fn parts(distance: Distance) -> (f32, f32, f64) {
+    (distance.range, distance.largest, distance.signal_to_noise)
+}
+
+/// A tensor as an array of its shape.
+fn array<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+    let shape = tensor.shape.clone();
+    Ok(match &tensor.elements {
+        Elements::Float(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),
+        Elements::Int64(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),
+        Elements::Int32(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),
+        Elements::Int8(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),
+        Elements::Uint8(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),
+        Elements::Bool(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),
+    })
+}
