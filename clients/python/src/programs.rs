@@ -224,7 +224,7 @@ pub(crate) fn plan_options(
     Ok(PlanOptions { frames: batch, placement, sram_limit, copies })
 }
 
-/// What a run tells, but for its outputs.
+/// Facts of a run, but for its outputs.
 pub(crate) fn told<'py>(py: Python<'py>, done: &Done) -> PyResult<Bound<'py, PyDict>> {
     let Done { network, measured, description, macs, hardware_layers, bytes, sram_bytes } = done;
     let told = PyDict::new(py);

@@ -49,8 +49,12 @@ fn a_quantised_model_gives_the_answers_of_the_same_network_by_hand() {
             vp(&["run", "digits", "--platform", platform, "--input", &input, "--output", output]);
             let codes: Vec<f64> =
                 std::fs::read(output).unwrap().into_iter().map(|code| f64::from(code as i8)).collect();
-            let elements: Vec<f64> =
-                scores["elements"].as_array().unwrap().iter().map(|element| element.as_f64().unwrap()).collect();
+            let elements: Vec<f64> = scores["elements"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|element| element.as_f64().unwrap())
+                .collect();
             assert_eq!(elements, codes);
             let cycles = |run: &Value| run["cycles"].as_u64().unwrap();
             assert!(cycles(&found) <= cycles(&by_hand), "{} and {}", cycles(&found), cycles(&by_hand));

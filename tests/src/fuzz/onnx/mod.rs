@@ -204,7 +204,8 @@ fn drawn(choices: &mut Choices<'_>) -> Vec<u8> {
             })
             .collect();
         // What the node before makes is read mostly.
-        if let (Some(first), Some(before), true) = (inputs.first_mut(), nodes.last(), !choices.byte().is_multiple_of(4))
+        if let (Some(first), Some(before), true) =
+            (inputs.first_mut(), nodes.last(), !choices.byte().is_multiple_of(4))
         {
             first.clone_from(&before.outputs[0]);
         }
