@@ -1,7 +1,8 @@
 //! Operations of drafts with their numbers in codes.
 
-use super::codes::Codes;
-use super::draft::{Act, Draft, Function, Kernels, Kind, Weights};
+use super::codes::CubeCodes;
+use super::draft::{Draft, DraftActivation, DraftKind, Function, Kernels, Weights};
+use super::drafter::Reason;
 use super::fit::{bias, converter, factor, half, kernel_factors};
 use super::ranges::{RangeMethod, Ranges};
 use super::view::{CubeAxis, View};
@@ -19,9 +20,6 @@ const FRACTION: u32 = 10;
 /// The most bits by which a cube that is added is shifted left.
 const ADDED_SHIFT: u32 = 10;
 
-/// Cause for which a draft has no operation.
-pub(crate) type Why = String;
-
 /// Draft with the codes of what it reads and makes.
 pub(crate) struct Coded<'a> {
     pub(crate) draft: &'a Draft,
@@ -35,28 +33,28 @@ impl<'a> Coded<'a> {
     pub(crate) fn of(
         draft: &'a Draft,
         at: usize,
-        codes: &Codes,
+        codes: &CubeCodes,
         (hardware, ranges): (&'a Hardware, &'a Ranges),
     ) -> Coded<'a> {
         let reads = draft.sources.iter().map(|source| codes.of(*source)).collect();
         Coded { draft, reads, makes: codes.of(Some(at)), hardware, ranges }
     }
 
-    pub(crate) fn operation(&self) -> Result<Operation, Why> {
+    pub(crate) fn operation(&self) -> Result<Operation, Reason> {
         match &self.draft.kind {
-            Kind::Convolution(kernels) if self.hardware.is_integer => self.convolution(kernels),
-            Kind::Convolution(kernels) => Ok(self.convolution_of_halves(kernels)),
-            Kind::Scaling { scales, addends } => self.scaling(scales, addends),
-            Kind::Pooling(pooling) => Ok(Operation::Pooling(*pooling)),
-            Kind::Sum { takes_first_off } => self.sum(*takes_first_off),
-            Kind::Pair(method) => self.pair(*method),
-            Kind::ChannelProduct => {
+            DraftKind::Convolution(kernels) if self.hardware.is_integer => self.convolution(kernels),
+            DraftKind::Convolution(kernels) => Ok(self.convolution_of_halves(kernels)),
+            DraftKind::Scaling { scales, addends } => self.scaling(scales, addends),
+            DraftKind::Pooling(pooling) => Ok(Operation::Pooling(*pooling)),
+            DraftKind::Sum { takes_first_off } => self.sum(*takes_first_off),
+            DraftKind::Pair(method) => self.pair(*method),
+            DraftKind::ChannelProduct => {
                 let converter = self.product()?;
                 Ok(Operation::ChannelProduct(ChannelProduct { activation: Activation::None, converter }))
             }
-            Kind::Function(function) => Ok(self.function(*function)),
-            Kind::Concatenation => Ok(Operation::Concatenation),
-            Kind::Normalisation(response) => {
+            DraftKind::Function(function) => Ok(self.function(*function)),
+            DraftKind::Concatenation => Ok(Operation::Concatenation),
+            DraftKind::Normalisation(response) => {
                 let of = &self.reads[0];
                 let numbers = [response.alpha, response.beta, response.bias, of.scale].map(f64::from);
                 let converter = match self.hardware.is_integer {
@@ -73,9 +71,9 @@ impl<'a> Coded<'a> {
                     Normalisation::new(response.size as u32, numbers, self.hardware.precision(), converter);
                 made.map(Operation::Normalisation).ok_or_else(|| "its factors are no numbers".to_owned())
             }
-            Kind::Upsampling(factor) => Ok(Operation::Upsampling(*factor)),
-            Kind::Slice(from) => Ok(Operation::Slice(Slice { from: *from })),
-            Kind::Cpu(on_cpu) => {
+            DraftKind::Upsampling(factor) => Ok(Operation::Upsampling(*factor)),
+            DraftKind::Slice(from) => Ok(Operation::Slice(Slice { from: *from })),
+            DraftKind::Cpu(on_cpu) => {
                 let inputs =
                     on_cpu.inputs.iter().zip(&self.reads).map(|(view, code)| encoding(view, *code)).collect();
                 let output = encoding(&on_cpu.output, self.makes);
@@ -85,11 +83,11 @@ impl<'a> Coded<'a> {
     }
 
     /// The activation of an integer layer, of so many channels.
-    fn activation(&self) -> Result<Activation, Why> {
+    fn activation(&self) -> Result<Activation, Reason> {
         Ok(match &self.draft.activation {
-            Act::None | Act::Table(..) => Activation::None,
-            Act::Relu | Act::Limited(_) => Activation::Relu,
-            Act::Leaky(slopes) => match &slopes[..] {
+            DraftActivation::None | DraftActivation::Table(..) => Activation::None,
+            DraftActivation::Relu | DraftActivation::Limited(_) => Activation::Relu,
+            DraftActivation::Leaky(slopes) => match &slopes[..] {
                 [slope] => {
                     let (scale, shift) = factor((*slope).into()).ok_or("its slope is too large")?;
                     Activation::Leaky { scale, shift }
@@ -108,10 +106,10 @@ impl<'a> Coded<'a> {
     }
 
     /// The table of the draft's function, if it has one, and the converter behind it: of numbers in steps of `unit`.
-    fn finished(&self, unit: f64) -> Result<(Option<LookUp>, Converter), Why> {
+    fn finished(&self, unit: f64) -> Result<(Option<LookUp>, Converter), Reason> {
         let large = || "its factors are larger than 16 bits".to_owned();
         let (scale, zero) = (f64::from(self.makes.scale), self.makes.zero);
-        let Act::Table(function, before) = self.draft.activation else {
+        let DraftActivation::Table(function, before) = self.draft.activation else {
             return Ok((None, converter(unit / scale, zero).ok_or_else(large)?));
         };
         let (low, high) = function.bend();
@@ -133,7 +131,7 @@ impl<'a> Coded<'a> {
     /// The table of the draft's function in fp16, if it has one.
     fn look_up_of_halves(&self) -> Option<LookUp> {
         match self.draft.activation {
-            Act::Table(function, _) => Some(function.look_up_of_halves()),
+            DraftActivation::Table(function, _) => Some(function.look_up_of_halves()),
             _ => None,
         }
     }
@@ -146,7 +144,7 @@ impl<'a> Coded<'a> {
         Some((fitted.scales, scale / f64::from(fitted.fraction).exp2()))
     }
 
-    fn convolution(&self, kernels: &Kernels) -> Result<Operation, Why> {
+    fn convolution(&self, kernels: &Kernels) -> Result<Operation, Reason> {
         let x = self.reads[0];
         let count = kernels.kernels as usize;
         let (weights, scales) = self.integers(kernels);
@@ -165,7 +163,7 @@ impl<'a> Coded<'a> {
             .collect();
         let factors: Vec<f64> = (0..count).map(of_kernel).collect();
         let is_one = factors.windows(2).all(|pair| pair[0] == pair[1]);
-        let has_slopes = matches!(&self.draft.activation, Act::Leaky(slopes) if slopes.len() > 1);
+        let has_slopes = matches!(&self.draft.activation, DraftActivation::Leaky(slopes) if slopes.len() > 1);
         let large = || "its factors are larger than 16 bits".to_owned();
         let (scales, shift, unit) = match added {
             Some(code) => {
@@ -265,7 +263,7 @@ impl<'a> Coded<'a> {
         })
     }
 
-    fn scaling(&self, scales: &[f64], addends: &[f64]) -> Result<Operation, Why> {
+    fn scaling(&self, scales: &[f64], addends: &[f64]) -> Result<Operation, Reason> {
         let activation = self.activation()?;
         if !self.hardware.is_integer {
             let is_one = scales.iter().all(|scale| *scale == 1.0);
@@ -313,7 +311,7 @@ impl<'a> Coded<'a> {
         Ok(Operation::Scaling(Scaling { bias, scales, activation, look_up, converter }))
     }
 
-    fn sum(&self, takes_first_off: bool) -> Result<Operation, Why> {
+    fn sum(&self, takes_first_off: bool) -> Result<Operation, Reason> {
         let sign = if takes_first_off { -1.0 } else { 1.0 };
         let activation = self.activation()?;
         if !self.hardware.is_integer {
@@ -345,7 +343,7 @@ impl<'a> Coded<'a> {
     }
 
     /// The converter of a product.
-    fn product(&self) -> Result<Converter, Why> {
+    fn product(&self) -> Result<Converter, Reason> {
         if !self.hardware.is_integer {
             return Ok(Converter::NONE);
         }
@@ -357,7 +355,7 @@ impl<'a> Coded<'a> {
             .ok_or_else(|| "its factor is too large".to_owned())
     }
 
-    fn pair(&self, method: PairMethod) -> Result<Operation, Why> {
+    fn pair(&self, method: PairMethod) -> Result<Operation, Reason> {
         let converter = match method {
             PairMethod::Multiply => self.product()?,
             // Both have the output's codes.

@@ -1,19 +1,19 @@
-//! Codes of the cubes: which of them have the same, and the scale of each.
+//! CubeCodes of the cubes: which of them have the same, and the scale of each.
 
-use super::draft::{Act, Draft, Function, Kind, Source};
+use super::draft::{Draft, DraftActivation, DraftKind, Function, Source};
 use super::floats::FloatGraph;
 use super::ranges::{RangeMethod, Ranges};
 use super::{Code, Hardware};
 use vp_host::network::{Method, PairMethod, Pooling, Shape};
 use vp_tensors::{Operator, ValueId};
 
-/// Codes of the network's input, and of what each draft makes.
-pub(crate) struct Codes {
+/// CubeCodes of the network's input, and of what each draft makes.
+pub(crate) struct CubeCodes {
     input: Code,
     drafts: Vec<Code>,
 }
 
-impl Codes {
+impl CubeCodes {
     pub(crate) fn of(&self, source: Source) -> Code {
         source.map_or(self.input, |at| self.drafts[at])
     }
@@ -46,12 +46,12 @@ fn place(source: Source) -> usize {
 /// Returns true if a draft moves codes, or chooses among them, so that its output has those of its sources.
 fn keeps_codes(draft: &Draft) -> bool {
     match &draft.kind {
-        Kind::Pooling(_)
-        | Kind::Concatenation
-        | Kind::Slice(_)
-        | Kind::Upsampling(_)
-        | Kind::Pair(PairMethod::Maximum | PairMethod::Minimum) => true,
-        Kind::Cpu(on_cpu) => on_cpu.graph.nodes.iter().all(|node| {
+        DraftKind::Pooling(_)
+        | DraftKind::Concatenation
+        | DraftKind::Slice(_)
+        | DraftKind::Upsampling(_)
+        | DraftKind::Pair(PairMethod::Maximum | PairMethod::Minimum) => true,
+        DraftKind::Cpu(on_cpu) => on_cpu.graph.nodes.iter().all(|node| {
             matches!(
                 node.operator,
                 Operator::Reshape { .. }
@@ -72,8 +72,10 @@ fn keeps_codes(draft: &Draft) -> bool {
 /// Returns true if a unit takes the code 0 for zero: SDP multiplies codes, CDP squares them, PDP pads with zeros.
 fn wants_zero(draft: &Draft) -> bool {
     match &draft.kind {
-        Kind::Pair(PairMethod::Multiply) | Kind::ChannelProduct | Kind::Normalisation(_) => true,
-        Kind::Pooling(Pooling { method: Method::Average, window }) => {
+        DraftKind::Pair(PairMethod::Multiply) | DraftKind::ChannelProduct | DraftKind::Normalisation(_) => {
+            true
+        }
+        DraftKind::Pooling(Pooling { method: Method::Average, window }) => {
             [window.before, window.after].concat().iter().any(|padding| *padding > 0)
         }
         _ => false,
@@ -92,7 +94,7 @@ pub(crate) fn requantise(
     let mut made = Vec::with_capacity(order.len());
     for at in std::mem::take(order) {
         let own = code(drafts[at].value).filter(|_| keeps_codes(&drafts[at]));
-        if matches!(drafts[at].kind, Kind::Pooling(Pooling { method: Method::Average, .. })) {
+        if matches!(drafts[at].kind, DraftKind::Pooling(Pooling { method: Method::Average, .. })) {
             made.push(at);
             let before = match averaged(drafts, at) {
                 Some(of) => drafts[of].value,
@@ -129,12 +131,12 @@ fn recoding(name: String, source: Source, cube: Shape) -> Draft {
     Draft {
         name,
         nodes: Vec::new(),
-        kind: Kind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] },
+        kind: DraftKind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] },
         sources: vec![source],
         input: cube,
         output: cube,
         value: None,
-        activation: Act::None,
+        activation: DraftActivation::None,
     }
 }
 
@@ -142,7 +144,7 @@ fn recoding(name: String, source: Source, cube: Shape) -> Draft {
 fn averaged(drafts: &[Draft], at: usize) -> Source {
     let source = drafts[at].sources[0];
     match source {
-        Some(of) if drafts[of].value.is_none() && matches!(drafts[of].kind, Kind::Pooling(_)) => {
+        Some(of) if drafts[of].value.is_none() && matches!(drafts[of].kind, DraftKind::Pooling(_)) => {
             averaged(drafts, of)
         }
         _ => source,
@@ -166,9 +168,9 @@ pub(crate) fn codes(
     (start, floats): (ValueId, &FloatGraph),
     hardware: &Hardware,
     (ranges, method): (&Ranges, RangeMethod),
-) -> Codes {
+) -> CubeCodes {
     if !hardware.is_integer {
-        return Codes { input: Code::ONE, drafts: vec![Code::ONE; drafts.len()] };
+        return CubeCodes { input: Code::ONE, drafts: vec![Code::ONE; drafts.len()] };
     }
     let mut sets = Sets((0..=drafts.len()).collect());
     for (at, draft) in drafts.iter().enumerate().filter(|(_, draft)| keeps_codes(draft)) {
@@ -197,10 +199,10 @@ pub(crate) fn codes(
         let set = sets.of(at);
         given[set].unwrap_or_else(|| Code::of_range(limits[set], is_symmetric[set]))
     };
-    Codes { input: code(0), drafts: (0..drafts.len()).map(|at| code(at + 1)).collect() }
+    CubeCodes { input: code(0), drafts: (0..drafts.len()).map(|at| code(at + 1)).collect() }
 }
 
-/// Codes of a value that is integers of 8 bits already.
+/// CubeCodes of a value that is integers of 8 bits already.
 fn of_integers(floats: &FloatGraph, value: ValueId) -> Option<Code> {
     match floats.graph.value(value).element_type {
         vp_tensors::ElementType::Int8 => Some(Code::ONE),
@@ -210,12 +212,12 @@ fn of_integers(floats: &FloatGraph, value: ValueId) -> Option<Code> {
 }
 
 /// Gives bounds that codes do not keep by their end a layer of their own.
-pub(crate) fn limit(drafts: &mut Vec<Draft>, order: &mut Vec<usize>, codes: &mut Codes) {
+pub(crate) fn limit(drafts: &mut Vec<Draft>, order: &mut Vec<usize>, codes: &mut CubeCodes) {
     let mut made = Vec::with_capacity(order.len());
     for at in std::mem::take(order) {
         made.push(at);
-        let Act::Limited(bound) = drafts[at].activation else { continue };
-        drafts[at].activation = Act::Relu;
+        let DraftActivation::Limited(bound) = drafts[at].activation else { continue };
+        drafts[at].activation = DraftActivation::Relu;
         let code = codes.drafts[at];
         // Half a step is lost in rounding.
         if code.number(127) <= bound + 0.5 * code.scale {
@@ -234,12 +236,12 @@ pub(crate) fn limit(drafts: &mut Vec<Draft>, order: &mut Vec<usize>, codes: &mut
         drafts.push(Draft {
             name: format!("{name} limit"),
             nodes: Vec::new(),
-            kind: Kind::Function(Function::Clip(0.0, bound)),
+            kind: DraftKind::Function(Function::Clip(0.0, bound)),
             sources: vec![Some(at)],
             input: output,
             output,
             value,
-            activation: Act::None,
+            activation: DraftActivation::None,
         });
         codes.drafts.push(code);
         made.push(new);

@@ -1,8 +1,8 @@
 //! Convolutions, and products by a constant, which are convolutions of one pixel or of a whole cube.
 
-use super::draft::{Kernels, Kind, Weights};
-use super::drafter::{Drafter, Placed};
-use super::floats::Codes;
+use super::draft::{DraftKind, Kernels, Weights};
+use super::drafter::{Drafter, PlacedValue};
+use super::floats::ConstantCodes;
 use super::nodes::{Decided, cpu, cube_of, output_of};
 use super::view::{CubeAxis, View, size};
 use super::windows::window;
@@ -31,7 +31,7 @@ struct Ordered {
 impl Drafter<'_> {
     /// Weights in an order, as the integers that the model has if it has any that are the hardware's.
     fn weights(&self, of: ValueId, ordered: &Ordered, kernel_axis: usize) -> Option<Weights> {
-        let take_codes = |codes: &Codes| -> Option<Weights> {
+        let take_codes = |codes: &ConstantCodes| -> Option<Weights> {
             let is_along =
                 codes.scales.len() == 1 || codes.axis == kernel_axis && codes.scales.len() == ordered.kernels;
             let values: Option<Vec<i8>> =
@@ -84,8 +84,8 @@ impl Drafter<'_> {
         let Some(bias) = self.bias(node.inputs.get(2).copied().flatten(), kernels) else {
             cpu!("its bias is no constant");
         };
-        let Some(Placed { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
-        let kind = Kind::Convolution(Kernels {
+        let Some(PlacedValue { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
+        let kind = DraftKind::Convolution(Kernels {
             kernels: kernels as u32,
             groups: spatial.groups as u32,
             window,
@@ -195,7 +195,7 @@ impl Drafter<'_> {
             }
             (_, None) => {}
         }
-        let kind = Kind::Convolution(Kernels {
+        let kind = DraftKind::Convolution(Kernels {
             kernels: kernels as u32,
             groups: 1,
             window,

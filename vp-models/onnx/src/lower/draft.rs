@@ -14,19 +14,19 @@ pub(crate) struct Draft {
     pub(crate) name: String,
     /// Nodes that it does, by their places in the graph.
     pub(crate) nodes: Vec<usize>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: DraftKind,
     pub(crate) sources: Vec<Source>,
     pub(crate) input: Shape,
     pub(crate) output: Shape,
     /// Value of the graph that it gives; none if it is an intermediate step of one node.
     pub(crate) value: Option<ValueId>,
     /// Function of what it computes, before that is written.
-    pub(crate) activation: Act,
+    pub(crate) activation: DraftActivation,
 }
 
 /// Operation of a draft.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum DraftKind {
     Convolution(Kernels),
     /// Factor and addend of each channel.
     Scaling {
@@ -59,7 +59,7 @@ pub(crate) enum Function {
 
 /// Function of what a layer computes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum Act {
+pub(crate) enum DraftActivation {
     #[default]
     None,
     Relu,
@@ -106,7 +106,10 @@ pub(crate) struct OnCpu {
 impl Draft {
     /// Returns true if an activation can still be given to it.
     pub(crate) fn takes_activation(&self) -> bool {
-        self.activation == Act::None
-            && matches!(self.kind, Kind::Convolution(_) | Kind::Scaling { .. } | Kind::Sum { .. })
+        self.activation == DraftActivation::None
+            && matches!(
+                self.kind,
+                DraftKind::Convolution(_) | DraftKind::Scaling { .. } | DraftKind::Sum { .. }
+            )
     }
 }

@@ -3,7 +3,7 @@
 //! What a unit does becomes a draft; what none does is the CPU's, which is made a draft only when a unit needs it. Nodes of
 //! the CPU before the first unit are the head, those behind the last one the tail: both stay in the model's numbers.
 
-use super::draft::{Draft, Kind, OnCpu, Source};
+use super::draft::{Draft, DraftKind, OnCpu, Source};
 use super::floats::FloatGraph;
 use super::uses::Uses;
 use super::view::View;
@@ -15,13 +15,13 @@ use vp_tensors::{ElementType, Elements, Graph, Node, Operator, Tensor, Value, Va
 
 /// A value of the graph in a cube.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedValue {
     pub(crate) source: Source,
     pub(crate) view: View,
 }
 
 /// Reason for which a node is not a unit's.
-pub(crate) type Why = String;
+pub(crate) type Reason = String;
 
 /// Cause for giving up: there is no network at all.
 #[derive(Debug)]
@@ -41,13 +41,13 @@ pub(crate) struct Drafter<'a> {
     /// Turn of each draft: they run in this order.
     turns: Vec<usize>,
     last_turn: usize,
-    pub(crate) places: HashMap<ValueId, Placed>,
+    pub(crate) places: HashMap<ValueId, PlacedValue>,
     /// Value at which the units start.
     pub(crate) start: Option<ValueId>,
     /// True if that is the model's input, whatever comes behind it.
     is_start_fixed: bool,
     /// Reasons for which nodes are the CPU's.
-    pub(crate) on_cpu: BTreeMap<usize, Why>,
+    pub(crate) on_cpu: BTreeMap<usize, Reason>,
     /// Nodes before all units that multiply or pool, and nodes behind all of these.
     pub(crate) is_early: Vec<bool>,
     pub(crate) is_late: Vec<bool>,
@@ -66,15 +66,15 @@ pub(crate) struct Drafts {
     /// From outputs of drafts to the model's outputs.
     pub(crate) tail: Graph,
     /// Places of the tail's inputs.
-    pub(crate) tail_inputs: Vec<Placed>,
-    pub(crate) on_cpu: BTreeMap<usize, Why>,
+    pub(crate) tail_inputs: Vec<PlacedValue>,
+    pub(crate) on_cpu: BTreeMap<usize, Reason>,
 }
 
 /// Drafts the layers of a graph.
 pub(crate) fn draft(
     floats: &FloatGraph,
     hardware: &Hardware,
-    refused: &BTreeMap<usize, Why>,
+    refused: &BTreeMap<usize, Reason>,
 ) -> Result<Drafts, NoNetwork> {
     match Drafter::new(floats, hardware, refused, false)?.finish() {
         Err(NoNetwork::SeveralStarts) => Drafter::new(floats, hardware, refused, true)?.finish(),
@@ -104,7 +104,7 @@ impl<'a> Drafter<'a> {
     fn new(
         floats: &'a FloatGraph,
         hardware: &'a Hardware,
-        refused: &BTreeMap<usize, Why>,
+        refused: &BTreeMap<usize, Reason>,
         is_start_fixed: bool,
     ) -> Result<Drafter<'a>, NoNetwork> {
         let uses = Uses::of(&floats.graph);
@@ -168,7 +168,7 @@ impl<'a> Drafter<'a> {
     fn start_at(&mut self, value: ValueId) -> Result<(), NoNetwork> {
         let view = View::natural(self.shape(value)).ok_or_else(|| self.no_cube(value))?;
         self.start = Some(value);
-        self.places.insert(value, Placed { source: None, view });
+        self.places.insert(value, PlacedValue { source: None, view });
         Ok(())
     }
 
@@ -183,7 +183,7 @@ impl<'a> Drafter<'a> {
     }
 
     /// Returns where a value is in a cube, after it has been brought there if it was the CPU's.
-    pub(crate) fn place(&mut self, value: ValueId) -> Result<Placed, NoNetwork> {
+    pub(crate) fn place(&mut self, value: ValueId) -> Result<PlacedValue, NoNetwork> {
         if let Some(placed) = self.places.get(&value) {
             return Ok(placed.clone());
         }
@@ -227,13 +227,13 @@ impl<'a> Drafter<'a> {
     }
 
     /// Drafts what the CPU does for a value that a unit needs.
-    fn by_cpu(&mut self, value: ValueId) -> Result<Placed, NoNetwork> {
+    fn by_cpu(&mut self, value: ValueId) -> Result<PlacedValue, NoNetwork> {
         let (nodes, sources) = self.region(value);
         if sources.iter().any(|source| !self.places.contains_key(source)) {
             return Err(NoNetwork::SeveralStarts);
         }
         let output = View::natural(self.shape(value)).ok_or_else(|| self.no_cube(value))?;
-        let placed: Vec<Placed> = sources.iter().map(|source| self.places[source].clone()).collect();
+        let placed: Vec<PlacedValue> = sources.iter().map(|source| self.places[source].clone()).collect();
         let mut graph = self.part(&nodes, &sources, &[value]);
         // It ends with a tensor whose axes are the cube's.
         let (_, sizes) = output.apart();
@@ -252,18 +252,18 @@ impl<'a> Drafter<'a> {
         let draft = Draft {
             name,
             nodes: nodes.into_iter().collect(),
-            kind: Kind::Cpu(Box::new(on_cpu)),
+            kind: DraftKind::Cpu(Box::new(on_cpu)),
             sources: placed.iter().map(|placed| placed.source).collect(),
             input,
             output: output.cube,
             value: Some(value),
-            activation: super::draft::Act::None,
+            activation: super::draft::DraftActivation::None,
         };
         Ok(self.add(draft, value, output))
     }
 
     /// A draft of the CPU's that moves a tensor into another view.
-    pub(crate) fn moving(&self, value: ValueId, placed: &Placed, view: &View) -> Draft {
+    pub(crate) fn moving(&self, value: ValueId, placed: &PlacedValue, view: &View) -> Draft {
         let (_, sizes) = placed.view.apart();
         let (_, wanted) = view.apart();
         let own = self.value(value);
@@ -285,12 +285,12 @@ impl<'a> Drafter<'a> {
         Draft {
             name: format!("{} moved", own.name),
             nodes: Vec::new(),
-            kind: Kind::Cpu(Box::new(on_cpu)),
+            kind: DraftKind::Cpu(Box::new(on_cpu)),
             sources: vec![placed.source],
             input: placed.view.cube,
             output: view.cube,
             value: Some(value),
-            activation: super::draft::Act::None,
+            activation: super::draft::DraftActivation::None,
         }
     }
 
@@ -332,9 +332,9 @@ impl<'a> Drafter<'a> {
     }
 
     /// Adds a draft that gives a value in that view.
-    pub(crate) fn add(&mut self, draft: Draft, value: ValueId, view: View) -> Placed {
+    pub(crate) fn add(&mut self, draft: Draft, value: ValueId, view: View) -> PlacedValue {
         let at = self.push(draft);
-        let placed = Placed { source: Some(at), view };
+        let placed = PlacedValue { source: Some(at), view };
         self.places.insert(value, placed.clone());
         placed
     }
@@ -406,7 +406,7 @@ impl<'a> Drafter<'a> {
     pub(crate) fn draft(
         &self,
         node: usize,
-        kind: Kind,
+        kind: DraftKind,
         sources: Vec<Source>,
         sizes: [Shape; 2],
         value: ValueId,
@@ -419,7 +419,7 @@ impl<'a> Drafter<'a> {
             input: sizes[0],
             output: sizes[1],
             value: Some(value),
-            activation: super::draft::Act::None,
+            activation: super::draft::DraftActivation::None,
         }
     }
 }

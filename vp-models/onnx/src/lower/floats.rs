@@ -11,7 +11,7 @@ use vp_tensors::{ElementType, Elements, Graph, Node, Operator, Tensor, Value, Va
 
 /// Integers of a constant that a model has quantised.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Codes {
+pub(crate) struct ConstantCodes {
     /// The integers, without their zero point, in the order of the constant's elements.
     pub(crate) values: Vec<i32>,
     /// One scale, or one along an axis.
@@ -24,10 +24,10 @@ pub(crate) struct Codes {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FloatGraph {
     pub(crate) graph: Graph,
-    /// Codes of values that the model quantises.
+    /// ConstantCodes of values that the model quantises.
     pub(crate) codes: HashMap<ValueId, Code>,
     /// Integers of constants that the model has quantised.
-    pub(crate) constants: HashMap<ValueId, Codes>,
+    pub(crate) constants: HashMap<ValueId, ConstantCodes>,
 }
 
 /// Scale and zero point of each slice along an axis.
@@ -207,7 +207,7 @@ impl Floats {
             values.iter().enumerate().map(|(at, value)| *value as f32 * scales.scales[slice(at)]).collect();
         let made = self.number(of, "");
         self.made.graph.constants.insert(made, Arc::new(Tensor::floats(tensor.shape.clone(), numbers)));
-        self.made.constants.insert(made, Codes { values, scales: scales.scales.clone(), axis });
+        self.made.constants.insert(made, ConstantCodes { values, scales: scales.scales.clone(), axis });
         Some(made)
     }
 
@@ -229,7 +229,7 @@ impl Floats {
             }
             Some(_) => None,
             None => {
-                // Codes that come from outside: the numbers are known as soon as there are any.
+                // ConstantCodes that come from outside: the numbers are known as soon as there are any.
                 self.made.codes.insert(output, code);
                 self.coded.insert(input, (output, code));
                 None

@@ -19,7 +19,7 @@ mod view;
 mod windows;
 
 use self::coded::{Coded, encoding};
-use self::draft::{Draft, Kind, Source};
+use self::draft::{Draft, DraftKind, Source};
 use self::drafter::{Drafts, Edges, NoNetwork, draft};
 use self::floats::{FloatGraph, floats};
 use self::ranges::{Ranges, note};
@@ -446,7 +446,7 @@ fn assembled(
         let layer = error.layer().and_then(|name| network.layers.iter().position(|layer| layer.name == name));
         let Some(layer) = layer else { return Err(LowerError::Plan(error)) };
         let draft = &drafts[order[layer]];
-        if matches!(draft.kind, Kind::Cpu(_)) || draft.nodes.is_empty() {
+        if matches!(draft.kind, DraftKind::Cpu(_)) || draft.nodes.is_empty() {
             return Err(LowerError::Plan(error));
         }
         let (nodes, layer) = (draft.nodes.clone(), draft.name.clone());
@@ -481,7 +481,7 @@ const PLANNED: std::ops::Range<u64> = 0x8000_0000..0x1_0000_0000;
 
 fn origin(draft: &Draft, floats: &FloatGraph, code: Code) -> LayerOrigin {
     let view = match &draft.kind {
-        Kind::Cpu(on_cpu) => on_cpu.output.clone(),
+        DraftKind::Cpu(on_cpu) => on_cpu.output.clone(),
         _ => View::of_cube(draft.output),
     };
     LayerOrigin {
@@ -489,7 +489,7 @@ fn origin(draft: &Draft, floats: &FloatGraph, code: Code) -> LayerOrigin {
         value: draft.value,
         output: CodedTensor::of(&view, code),
         on_cpu: match &draft.kind {
-            Kind::Cpu(on_cpu) => Some(on_cpu.reason.clone()),
+            DraftKind::Cpu(on_cpu) => Some(on_cpu.reason.clone()),
             _ => None,
         },
     }
@@ -501,7 +501,7 @@ fn is_image(drafts: &[Draft], order: &[usize], input: Shape) -> bool {
     input.channels <= 4
         && input.channels != 2
         && readers.all(|draft| match &draft.kind {
-            Kind::Convolution(kernels) => {
+            DraftKind::Convolution(kernels) => {
                 kernels.groups == 1 && !kernels.adds && kernels.window.dilation == [1, 1]
             }
             _ => false,

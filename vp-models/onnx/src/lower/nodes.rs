@@ -1,7 +1,7 @@
 //! Decisions about nodes: part of the layer before, a layer of its own, another view of what is there, or the CPU's.
 
-use super::draft::{Act, Draft, Function, Kind, Source};
-use super::drafter::{Drafter, NoNetwork, Placed, Why};
+use super::draft::{Draft, DraftActivation, DraftKind, Function, Source};
+use super::drafter::{Drafter, NoNetwork, PlacedValue, Reason};
 use super::view::{CubeAxis, View};
 use vp_host::network::{PairMethod, Shape};
 use vp_tensors::{
@@ -10,7 +10,7 @@ use vp_tensors::{
 };
 
 /// Decision on a node: a unit's, or the CPU's for a reason; or there is no network at all.
-pub(crate) type Decided = Result<Result<(), Why>, NoNetwork>;
+pub(crate) type Decided = Result<Result<(), Reason>, NoNetwork>;
 
 /// Ends a decision with a reason for which the node is the CPU's.
 macro_rules! cpu {
@@ -42,9 +42,9 @@ impl Drafter<'_> {
             Operator::Gemm(gemm) => self.gemm(at, node, *gemm),
             Operator::MatMul => self.product_by_constant(at, node),
             Operator::BatchNormalization { epsilon } => self.normalised(at, node, *epsilon),
-            Operator::Unary(Unary::Relu) => self.activated(at, input, output, Act::Relu),
+            Operator::Unary(Unary::Relu) => self.activated(at, input, output, DraftActivation::Relu),
             Operator::Unary(Unary::LeakyRelu { alpha }) => {
-                self.activated(at, input, output, Act::Leaky(vec![*alpha]))
+                self.activated(at, input, output, DraftActivation::Leaky(vec![*alpha]))
             }
             Operator::PRelu => self.leaky(at, node, input, output),
             Operator::Clip => self.clipped(at, node, input, output),
@@ -62,7 +62,7 @@ impl Drafter<'_> {
                     cpu!("CDP normalises over 3, 5, 7 or 9 channels, and not {}", response.size);
                 }
                 let Some(cube) = self.nchw(input)? else { cpu!("its input is no cube") };
-                self.alone(at, Kind::Normalisation(*response), &cube, output)
+                self.alone(at, DraftKind::Normalisation(*response), &cube, output)
             }
             Operator::Concat { axis } => self.concatenation(at, node, *axis),
             Operator::Slice => self.slice(at, node, input, output),
@@ -103,7 +103,7 @@ impl Drafter<'_> {
     }
 
     /// The cube of a value that is `[1, C, H, W]` of it. What lies otherwise is brought into this form.
-    pub(crate) fn nchw(&mut self, value: ValueId) -> Result<Option<Placed>, NoNetwork> {
+    pub(crate) fn nchw(&mut self, value: ValueId) -> Result<Option<PlacedValue>, NoNetwork> {
         let shape = self.shape(value);
         if shape.len() != 4 || shape[0] != 1 {
             return Ok(None);
@@ -116,7 +116,7 @@ impl Drafter<'_> {
     }
 
     /// A value brought by the CPU into the cube that is natural for its shape.
-    fn moved(&mut self, value: ValueId, placed: &Placed) -> Result<Placed, NoNetwork> {
+    fn moved(&mut self, value: ValueId, placed: &PlacedValue) -> Result<PlacedValue, NoNetwork> {
         let Some(view) = View::natural(self.shape(value)) else {
             return Err(NoNetwork::SeveralStarts);
         };
@@ -125,7 +125,13 @@ impl Drafter<'_> {
     }
 
     /// A layer by itself: one cube read, one made.
-    pub(crate) fn alone(&mut self, at: usize, kind: Kind, from: &Placed, output: ValueId) -> Decided {
+    pub(crate) fn alone(
+        &mut self,
+        at: usize,
+        kind: DraftKind,
+        from: &PlacedValue,
+        output: ValueId,
+    ) -> Decided {
         let view = from.view.clone();
         let draft = self.draft(at, kind, vec![from.source], [view.cube; 2], output);
         self.add(draft, output, view);
@@ -133,7 +139,13 @@ impl Drafter<'_> {
     }
 
     /// An activation: of the layer before, or by itself.
-    fn activated(&mut self, at: usize, input: ValueId, output: ValueId, activation: Act) -> Decided {
+    fn activated(
+        &mut self,
+        at: usize,
+        input: ValueId,
+        output: ValueId,
+        activation: DraftActivation,
+    ) -> Decided {
         if let Some(of) = self.absorbing(input, at, output) {
             self.drafts[of].activation = activation;
             self.absorb(of, at, input, output);
@@ -144,7 +156,7 @@ impl Drafter<'_> {
         }
         let from = self.place(input)?;
         let channels = from.view.cube.channels as usize;
-        let kind = Kind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] };
+        let kind = DraftKind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] };
         let (view, source) = (from.view.clone(), from.source);
         let mut draft = self.draft(at, kind, vec![source], [view.cube; 2], output);
         draft.activation = activation;
@@ -158,7 +170,7 @@ impl Drafter<'_> {
         let is_one = slopes.windows(2).all(|pair| pair[0] == pair[1]);
         let slopes: Vec<f32> =
             slopes.iter().take(if is_one { 1 } else { slopes.len() }).map(|s| *s as f32).collect();
-        self.activated(at, input, output, Act::Leaky(slopes))
+        self.activated(at, input, output, DraftActivation::Leaky(slopes))
     }
 
     fn clipped(&mut self, at: usize, node: &Node, input: ValueId, output: ValueId) -> Decided {
@@ -170,9 +182,9 @@ impl Drafter<'_> {
             cpu!("its bounds are no constants");
         };
         match (low, high) {
-            (0.0, f32::INFINITY) => self.activated(at, input, output, Act::Relu),
+            (0.0, f32::INFINITY) => self.activated(at, input, output, DraftActivation::Relu),
             (0.0, high) if high > 0.0 && self.hardware.is_integer => {
-                self.activated(at, input, output, Act::Limited(high))
+                self.activated(at, input, output, DraftActivation::Limited(high))
             }
             _ => self.function(at, input, output, Function::Clip(low, high)),
         }
@@ -198,14 +210,14 @@ impl Drafter<'_> {
             cpu!("{} has no lookup table behind SDP", self.hardware.name);
         }
         if let Some(of) = self.absorbing(input, at, output)
-            && matches!(self.drafts[of].kind, Kind::Convolution(_) | Kind::Scaling { .. })
+            && matches!(self.drafts[of].kind, DraftKind::Convolution(_) | DraftKind::Scaling { .. })
         {
-            self.drafts[of].activation = Act::Table(function, input);
+            self.drafts[of].activation = DraftActivation::Table(function, input);
             self.absorb(of, at, input, output);
             return Ok(Ok(()));
         }
         let from = self.place(input)?;
-        self.alone(at, Kind::Function(function), &from, output)
+        self.alone(at, DraftKind::Function(function), &from, output)
     }
 
     /// The numbers of a constant along the channels of a value's cube, if it has but one for each, or one for all.
@@ -246,7 +258,7 @@ impl Drafter<'_> {
             cpu!("it stands behind all units");
         }
         let from = self.place(input)?;
-        self.alone(at, Kind::Scaling { scales, addends }, &from, output)
+        self.alone(at, DraftKind::Scaling { scales, addends }, &from, output)
     }
 
     fn normalised(&mut self, at: usize, node: &Node, epsilon: f32) -> Decided {
@@ -333,11 +345,11 @@ impl Drafter<'_> {
                             Reduction::Max => PairMethod::Maximum,
                             _ => PairMethod::Minimum,
                         };
-                        return self.cubes(at, Kind::Pair(method), [*first, *second], output);
+                        return self.cubes(at, DraftKind::Pair(method), [*first, *second], output);
                     }
                 };
                 match (reduction, bound) {
-                    (Reduction::Max, 0.0) => self.activated(at, data, output, Act::Relu),
+                    (Reduction::Max, 0.0) => self.activated(at, data, output, DraftActivation::Relu),
                     (Reduction::Max, _) => {
                         self.function(at, data, output, Function::Clip(bound, f32::INFINITY))
                     }
@@ -357,9 +369,9 @@ impl Drafter<'_> {
                         return Ok(Ok(()));
                     }
                 }
-                self.cubes(at, Kind::Sum { takes_first_off: false }, [first, second], output)
+                self.cubes(at, DraftKind::Sum { takes_first_off: false }, [first, second], output)
             }
-            Binary::Sub => self.cubes(at, Kind::Sum { takes_first_off: true }, [second, first], output),
+            Binary::Sub => self.cubes(at, DraftKind::Sum { takes_first_off: true }, [second, first], output),
             Binary::Mul => {
                 for (cube, factors) in [(first, second), (second, first)] {
                     let (whole, pixel) = (self.shape(cube), self.shape(factors));
@@ -373,7 +385,7 @@ impl Drafter<'_> {
                         return self.channel_product(at, [cube, factors], output);
                     }
                 }
-                self.cubes(at, Kind::Pair(PairMethod::Multiply), [first, second], output)
+                self.cubes(at, DraftKind::Pair(PairMethod::Multiply), [first, second], output)
             }
             _ => cpu!("no unit has {} of two tensors", Operator::Binary(binary).name()),
         }
@@ -385,7 +397,7 @@ impl Drafter<'_> {
             return Ok(false);
         }
         let Some(of) = self.absorbing(sum, at, output) else { return Ok(false) };
-        let Kind::Convolution(kernels) = &self.drafts[of].kind else { return Ok(false) };
+        let DraftKind::Convolution(kernels) = &self.drafts[of].kind else { return Ok(false) };
         if kernels.adds {
             return Ok(false);
         }
@@ -394,7 +406,7 @@ impl Drafter<'_> {
         if other.view != *own || other.source == Some(of) {
             return Ok(false);
         }
-        if let Kind::Convolution(kernels) = &mut self.drafts[of].kind {
+        if let DraftKind::Convolution(kernels) = &mut self.drafts[of].kind {
             kernels.adds = true;
         }
         self.drafts[of].sources.push(other.source);
@@ -404,7 +416,13 @@ impl Drafter<'_> {
     }
 
     /// Two cubes that lie alike.
-    fn cubes(&mut self, at: usize, kind: Kind, [first, second]: [ValueId; 2], output: ValueId) -> Decided {
+    fn cubes(
+        &mut self,
+        at: usize,
+        kind: DraftKind,
+        [first, second]: [ValueId; 2],
+        output: ValueId,
+    ) -> Decided {
         if self.is_behind_units(at) {
             cpu!("it stands behind all units");
         }
@@ -428,8 +446,13 @@ impl Drafter<'_> {
             cpu!("its factors are not made by a layer");
         }
         let view = whole.view.clone();
-        let draft =
-            self.draft(at, Kind::ChannelProduct, vec![whole.source, pixel.source], [view.cube; 2], output);
+        let draft = self.draft(
+            at,
+            DraftKind::ChannelProduct,
+            vec![whole.source, pixel.source],
+            [view.cube; 2],
+            output,
+        );
         self.add(draft, output, view);
         Ok(Ok(()))
     }
@@ -454,7 +477,7 @@ impl Drafter<'_> {
             let Some(placed) = self.nchw(input)? else { cpu!("a part of it is no cube") };
             sources.push(placed.source);
         }
-        let draft = self.draft(at, Kind::Concatenation, sources, [view.cube; 2], output);
+        let draft = self.draft(at, DraftKind::Concatenation, sources, [view.cube; 2], output);
         self.add(draft, output, view);
         Ok(Ok(()))
     }
@@ -464,7 +487,7 @@ impl Drafter<'_> {
         let Some(whole) = self.nchw(input)? else { cpu!("its input is no cube") };
         let Some(view) = View::natural(self.shape(output)) else { cpu!("its output is no cube") };
         let draft =
-            self.draft(at, Kind::Slice(from), vec![whole.source], [whole.view.cube, view.cube], output);
+            self.draft(at, DraftKind::Slice(from), vec![whole.source], [whole.view.cube, view.cube], output);
         self.add(draft, output, view);
         Ok(Ok(()))
     }
@@ -533,7 +556,7 @@ impl Drafter<'_> {
         }
         let Some(whole) = self.nchw(input)? else { cpu!("its input is no cube") };
         let Some(view) = View::natural(to) else { cpu!("its output is no cube") };
-        let kind = Kind::Upsampling(factor as u32);
+        let kind = DraftKind::Upsampling(factor as u32);
         let draft = self.draft(at, kind, vec![whole.source], [whole.view.cube, view.cube], output);
         self.add(draft, output, view);
         Ok(Ok(()))
@@ -555,11 +578,11 @@ impl Drafter<'_> {
         match (self.code(input), self.code(output)) {
             (Some(one), Some(other)) if one != other => {
                 let channels = view.cube.channels as usize;
-                let kind = Kind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] };
+                let kind = DraftKind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] };
                 let draft = self.draft(at, kind, vec![source], [view.cube; 2], output);
                 self.add(draft, output, view);
             }
-            _ => drop(self.places.insert(output, Placed { source, view })),
+            _ => drop(self.places.insert(output, PlacedValue { source, view })),
         }
         Ok(Ok(()))
     }
@@ -580,10 +603,10 @@ impl Draft {
     fn takes_factors(&self, scales: &[f64]) -> bool {
         let is_one = scales.iter().all(|scale| *scale == 1.0);
         match &self.kind {
-            Kind::Convolution(kernels) => {
+            DraftKind::Convolution(kernels) => {
                 !kernels.adds && (is_one || matches!(kernels.weights, super::draft::Weights::Floats(_)))
             }
-            Kind::Scaling { .. } => true,
+            DraftKind::Scaling { .. } => true,
             _ => false,
         }
     }
@@ -591,7 +614,7 @@ impl Draft {
     /// Multiplies what it computes, and adds to it.
     fn scale(&mut self, factors: &[f64], more: &[f64]) {
         match &mut self.kind {
-            Kind::Convolution(kernels) => {
+            DraftKind::Convolution(kernels) => {
                 if let super::draft::Weights::Floats(weights) = &mut kernels.weights {
                     let each = weights.len() / factors.len().max(1);
                     for (weights, factor) in weights.chunks_mut(each.max(1)).zip(factors) {
@@ -602,7 +625,7 @@ impl Draft {
                     *bias = *bias * factor + more;
                 }
             }
-            Kind::Scaling { scales, addends } => {
+            DraftKind::Scaling { scales, addends } => {
                 for (at, (factor, more)) in factors.iter().zip(more).enumerate() {
                     scales[at] *= factor;
                     addends[at] = addends[at] * factor + more;

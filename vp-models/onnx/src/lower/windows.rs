@@ -1,7 +1,7 @@
 //! Nodes with windows that are not convolutions: poolings.
 
-use super::draft::{Kernels, Kind, Weights};
-use super::drafter::{Drafter, Placed};
+use super::draft::{DraftKind, Kernels, Weights};
+use super::drafter::{Drafter, PlacedValue};
 use super::nodes::{Decided, cpu, cube_of};
 use super::view::View;
 use vp_host::network::{Method, Pooling, Shape, Window};
@@ -15,10 +15,10 @@ const MOST_SUMMED: u32 = 32;
 
 /// A mean as kernels of ones, each for one channel. PDP's means are in the codes of what it reads; a sum keeps all that codes of its own,
 /// which are finer, can say.
-fn mean_of(window: Window, channels: u32) -> Kind {
+fn mean_of(window: Window, channels: u32) -> DraftKind {
     let taps = window.size[0] * window.size[1];
     let values = vec![1; taps as usize * channels as usize];
-    Kind::Convolution(Kernels {
+    DraftKind::Convolution(Kernels {
         kernels: channels,
         groups: channels,
         window,
@@ -90,7 +90,7 @@ impl Drafter<'_> {
         }
         let is_plain = window.size.iter().all(|size| *size <= MOST_SUMMED) && window.dilation == [1; 2];
         if self.recodes(input, output) && is_plain {
-            let Some(Placed { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
+            let Some(PlacedValue { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
             let draft = self.draft(at, mean_of(window, from.channels), vec![source], [from, to], output);
             self.add(draft, output, View::of_cube(to));
             return Ok(Ok(()));
@@ -124,7 +124,7 @@ impl Drafter<'_> {
         }
         let Some(placed) = self.nchw(input)? else { cpu!("its input is no cube") };
         let view = View::of_cube(to);
-        let kind = Kind::Pooling(Pooling { method, window });
+        let kind = DraftKind::Pooling(Pooling { method, window });
         let draft = self.draft(at, kind, vec![placed.source], [from, to], output);
         self.add(draft, output, view);
         Ok(Ok(()))
@@ -142,7 +142,7 @@ impl Drafter<'_> {
         if is_average && self.recodes(input, output) && from.width.max(from.height) <= MOST_SUMMED {
             let size = [from.width, from.height];
             let window = Window { size, stride: [1; 2], before: [0; 2], after: [0; 2], dilation: [1; 2] };
-            let Some(Placed { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
+            let Some(PlacedValue { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
             let made = Shape { width: 1, height: 1, ..from };
             let draft = self.draft(at, mean_of(window, from.channels), vec![source], [from, made], output);
             self.add(draft, output, View::of_cube(made));
@@ -153,7 +153,7 @@ impl Drafter<'_> {
             let Shape { width, height, .. } = from;
             cpu!("{height} lines of {width} are more than windows of windows of PDP have");
         };
-        let Some(Placed { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
+        let Some(PlacedValue { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
         let (mut source, mut size) = (source, from);
         // Padding counts as zeros in what is divided.
         let counted: u32 = steps.iter().map(|step| step.size[0] * step.size[1]).product();
@@ -164,7 +164,7 @@ impl Drafter<'_> {
             let [across, down] =
                 [0, 1].map(|axis| [size.width, size.height][axis].div_ceil(window.size[axis]));
             let made = Shape { width: across, height: down, ..size };
-            let kind = Kind::Pooling(Pooling { method, window });
+            let kind = DraftKind::Pooling(Pooling { method, window });
             let mut draft = self.draft(at, kind, vec![source], [size, made], output);
             if step + 1 == count && is_exact {
                 self.add(draft, output, View::of_cube(made));
@@ -176,7 +176,7 @@ impl Drafter<'_> {
             size = made;
         }
         let channels = from.channels as usize;
-        let kind = Kind::Scaling { scales: vec![ratio; channels], addends: vec![0.0; channels] };
+        let kind = DraftKind::Scaling { scales: vec![ratio; channels], addends: vec![0.0; channels] };
         let draft = self.draft(at, kind, vec![source], [size; 2], output);
         self.add(draft, output, View::of_cube(size));
         Ok(Ok(()))
