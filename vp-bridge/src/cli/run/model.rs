@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use vp_host::network::{Measured, Network};
+use vp_host::network::{CpuEstimate, CpuModel, CpuWork, Measured, Network};
 use vp_models::platform::Description;
 use vp_onnx::lower::{LowerOptions, Lowered, RangeMethod, WeightScales};
 use vp_onnx::samples::{self, Answers, Labels, answers};
@@ -55,7 +55,7 @@ pub(in crate::cli) struct ModelArgs {
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
 
-    /// Show how far each layer's numbers are from the model's in floats
+    /// Show how far each layer's numbers are from the model's in floats. No layers run joined then, which takes more cycles
     #[arg(long)]
     distance: bool,
 }
@@ -180,7 +180,12 @@ impl BroughtModel {
     }
 
     /// Shows the model's answers, and what became of its nodes.
-    pub(super) fn show(&self, answered: Option<&Answered>, args: &ModelArgs) -> Result<(), Failure> {
+    pub(super) fn show(
+        &self,
+        answered: Option<&Answered>,
+        args: &ModelArgs,
+        (measured, cpu_model): (&Measured, CpuModel),
+    ) -> Result<(), Failure> {
         let mut out = out::stdout();
         let cpu = self.lowered.cpu_layers().count();
         let (head, tail) = (self.lowered.head.nodes.len(), self.lowered.tail.nodes.len());
@@ -193,6 +198,14 @@ impl BroughtModel {
             nodes(head),
             counted(cpu as u64, "layer"),
             nodes(tail)
+        )?;
+        let CpuEstimate { time, .. } = cpu_model.estimate(self.outside().times(measured.frames as u64));
+        writeln!(
+            out,
+            "{:<10} before and behind it estimated {}, {:.1} % of the device's time",
+            "",
+            counted(time.cycles(measured.period), "cycle"),
+            100.0 * time.as_ps() as f64 / measured.time.as_ps().max(1) as f64
         )?;
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for (node, why) in &self.lowered.on_cpu {
@@ -216,8 +229,16 @@ impl BroughtModel {
         answered.show(&mut out, self.labels.as_ref())
     }
 
+    /// Work of the CPU for the nodes before and behind the network.
+    fn outside(&self) -> CpuWork {
+        CpuWork::of_graph(&self.lowered.head) + CpuWork::of_graph(&self.lowered.tail)
+    }
+
     /// Puts the answers beside a run's other results.
     pub(super) fn put(&self, record: &mut Record, answered: Option<&Answered>) {
+        let CpuWork { operations, bytes, .. } = self.outside();
+        record.put("model_cpu_operations", operations);
+        record.put("model_cpu_bytes", bytes);
         let on_cpu: Vec<Value> =
             self.lowered.on_cpu.iter().map(|(node, why)| json!({ "node": node, "why": why })).collect();
         record.put("model_nodes_on_cpu", on_cpu);

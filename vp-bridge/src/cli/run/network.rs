@@ -177,7 +177,7 @@ fn run_prepared(named: &Named, prepare: &Prepare<'_>, args: &Args) -> Result<Ver
     if !told && !args.takes_standard_output()? {
         show(&headline, (network, &plan), &description, &measured, estimate.as_ref())?;
         if let Some(model) = &model {
-            model.show(answered.as_ref(), &args.model)?;
+            model.show(answered.as_ref(), &args.model, (&measured, args.cpu.unwrap_or_default()))?;
         }
     }
     Ok(Verdict::Right)
