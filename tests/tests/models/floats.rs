@@ -131,3 +131,25 @@ fn every_layer_tells_its_distance() {
     assert_eq!(distances.len(), lowered.layers.iter().filter(|layer| layer.value.is_some()).count());
     assert!(distances.iter().all(|of| of.distance.signal_to_noise > 15.0), "{distances:#?}");
 }
+
+/// Numbers far beyond where a function bends: its table ends before them, and its answers go on.
+#[test]
+fn a_function_of_large_numbers_keeps_their_range() {
+    for seed in 0..4 {
+        let mut draw = GraphDraw::new(seed, [1, 8, 12, 12]);
+        let input = draw.input();
+        let start = draw.graph.inputs[0];
+        let spread = draw.convolution(start, 8, &spatial(3, 1, 1, 1));
+        let factor = draw.numbers(&[1, 8, 1, 1], 40.0);
+        let large = draw.alike(Operator::Binary(Binary::Mul), &[spread, factor]);
+        let gated = draw.alike(Operator::Unary(Unary::HardSwish), &[large]);
+        let last = draw.convolution(gated, 8, &spatial(1, 1, 0, 1));
+        let graph = draw.finish(&[last]);
+        let expected = graph.run(std::slice::from_ref(&input)).unwrap();
+        let lowered = lowered(&graph, "nv_large", Precision::Int8, &input).unwrap();
+        assert_eq!(lowered.network.layers.len(), 2, "the function is the first convolution's");
+        let found = ran(&lowered, "nv_large", &input);
+        let distance = Distance::of(&expected[0].to_floats(), &found[0].to_floats());
+        assert!(distance.signal_to_noise > 28.0, "{seed}: {distance:?}");
+    }
+}

@@ -121,9 +121,9 @@ impl<'a> Coded<'a> {
         // Numbers on one side of where it bends are a line's.
         let (low, high) = if low < high { (low, high) } else { function.bend() };
         let of = |number: f64| f64::from(function.of(number as f32));
-        let at = |step: u32| of(low + (high - low) * f64::from(step) / 64.0).abs();
-        let largest = (0..=64).map(at).fold(0.0, f64::max);
-        let answer = largest.max(scale) / 32767.0;
+        // Answers have 16 bits and end there: as far as the output's codes go, whatever of that lies beyond the table.
+        let ends = [-128, 127].map(|code| f64::from(self.makes.number(code)).abs());
+        let answer = ends[0].max(ends[1]) / 32767.0;
         let look_up = LookUp::of(of, low, high, Precision::Int8, [unit, answer]);
         Ok((Some(look_up), converter(answer / scale, zero).ok_or_else(large)?))
     }
