@@ -53,3 +53,17 @@ fn what_no_unit_does_is_told_by_node_with_the_reason() {
     assert_eq!(small.on_cpu, told);
     assert_eq!(lowered(&graph, "nv_large", Precision::Int8, &input).unwrap().on_cpu, []);
 }
+
+/// Hostile or empty: no register can say the size, so that it is no unit's.
+#[test]
+fn cubes_without_elements_or_too_large_are_no_units() {
+    for channels in [0, 9000] {
+        let mut draw = GraphDraw::new(1, [1, 4, 4, 4]);
+        let input = draw.input();
+        let start = draw.graph.inputs[0];
+        let weights = draw.numbers(&[channels, 4, 1, 1], 1.0);
+        let made = draw.node(Operator::Conv(spatial(1, 1, 0, 1)), &[start, weights], &[1, channels, 4, 4]);
+        let told = lowered(&draw.finish(&[made]), "nv_small", Precision::Int8, &input);
+        assert!(told.is_err(), "{channels}");
+    }
+}

@@ -5,6 +5,7 @@ use super::point;
 use std::path::{Path, PathBuf};
 use toml::Value;
 use twox_hash::XxHash3_64;
+use vp_host::network::Operation;
 use vp_models::nvdla::config::Config;
 use vp_models::suggestion::hint;
 use vp_onnx::lower::Lowered;
@@ -40,7 +41,16 @@ fn identity(path: &Path, lowered: &Lowered) -> Result<u64, String> {
     let bytes = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let Lowered { network, input, layers, .. } = lowered;
     let chosen = format!("{:?} {:?} {input:?} {layers:?}", network.precision, network.choices);
-    Ok(XxHash3_64::oneshot_with_seed(XxHash3_64::oneshot(&bytes), chosen.as_bytes()))
+    let identity = XxHash3_64::oneshot_with_seed(XxHash3_64::oneshot(&bytes), chosen.as_bytes());
+    // Weights may lie in files beside the model.
+    let weights = network.layers.iter().filter_map(|layer| match &layer.operation {
+        Operation::Convolution(convolution) => Some(&convolution.weights),
+        _ => None,
+    });
+    Ok(weights.fold(identity, |identity, weights| {
+        let bytes: Vec<u8> = weights.iter().map(|weight| weight.cast_unsigned()).collect();
+        XxHash3_64::oneshot_with_seed(identity, &bytes)
+    }))
 }
 
 fn options(settings: &[(&str, &Value)], folder: &Path) -> Result<PrepareOptions, String> {

@@ -366,6 +366,12 @@ impl<'a> Coded<'a> {
 
     fn function(&self, function: Function) -> Operation {
         let (x, y) = (self.reads[0], self.makes);
+        if let Function::Clip(low, high) = function
+            && self.hardware.is_integer
+            && x == y
+        {
+            return Operation::Activation(host::Function::Clamp { low: y.code(low), high: y.code(high) });
+        }
         if self.hardware.is_integer {
             let answer = |code: i32| y.code(function.of(x.number(code)));
             return Operation::Activation(host::Function::Table((-128..=127).map(answer).collect()));

@@ -155,7 +155,7 @@ impl Drafter<'_> {
         };
         let [columns, rows] = window.size.map(|size| size as usize);
         let channels = cube.channels as usize;
-        if rows * columns * channels != terms || kernels > Shape::MOST as usize {
+        if rows * columns * channels != terms || !(1..=Shape::MOST as usize).contains(&kernels) {
             cpu!("{terms} terms and {kernels} sums are no kernels of {cube}");
         }
         // In which step of the last axis a channel of a pixel lies.

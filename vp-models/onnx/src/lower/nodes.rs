@@ -278,7 +278,8 @@ impl Drafter<'_> {
         };
         let channels = self.places[&input].view.cube.channels as usize;
         let along = self.places[&input].view.axis(1);
-        if channels > 1 && along != Some(CubeAxis::Channels) || scale.len() != channels {
+        let counts = [&scale, &bias, &mean, &variance].map(Vec::len);
+        if channels > 1 && along != Some(CubeAxis::Channels) || counts != [channels; 4] {
             cpu!("its axis is not the channels of a cube");
         }
         let scales: Vec<f64> = scale
@@ -636,10 +637,11 @@ impl Draft {
     }
 }
 
-/// A cube of a shape `[1, C, H, W]`.
+/// A cube of a shape `[1, C, H, W]`, if registers can say its sizes.
 pub(crate) fn cube_of(shape: &[usize]) -> Option<Shape> {
+    let is_said = shape.iter().all(|size| (1..=Shape::MOST as usize).contains(size));
     match *shape {
-        [1, channels, height, width] => {
+        [1, channels, height, width] if is_said => {
             let [width, height, channels] = [width, height, channels].map(|size| size as u32);
             Some(Shape { width, height, channels })
         }
