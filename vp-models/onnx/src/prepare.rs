@@ -3,6 +3,8 @@
 use crate::lower::{LowerError, LowerOptions, Lowered, lower};
 use crate::samples::{Preprocess, SampleError, Samples};
 use crate::{Model, Options, Problems, ReadError};
+use rand::{RngCore as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -210,15 +212,8 @@ impl OpenedModel {
 /// A tensor of any numbers: floats between 0 and 1, integers of all codes.
 fn example(value: &Value, seed: u64) -> Tensor {
     let count = value.shape.iter().product();
-    // A generator of Steele and others, "Fast splittable pseudorandom number generators" (2014).
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    };
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut next = || random.next_u64();
     let elements = match value.element_type {
         ElementType::Float => {
             Elements::Float((0..count).map(|_| (next() >> 40) as f32 / (1 << 24) as f32).collect())
