@@ -16,6 +16,7 @@
 //! which a loadable has: its own sizes tell (`generation`). What it asks of a platform, and which platforms have that, [`fit`] says.
 
 mod container;
+pub mod contents;
 mod cpu;
 mod driver;
 mod error;
@@ -72,7 +73,7 @@ impl Generation {
 }
 
 /// A version: major, minor, and below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u8, pub u8, pub u8);
 
 impl fmt::Display for Version {
