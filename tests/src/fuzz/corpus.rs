@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bytes::{Bytes, BytesMut};
 use vp_host::LocalHost;
+use vp_host::loadable::{Version, contents};
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{
     self, Attach, Connection, Message, PortId, Posted, RegisterRead, RegisterWrite, Request, RequestId, Role,

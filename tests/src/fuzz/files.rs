@@ -13,6 +13,7 @@ use flate2::{Compression, Crc};
 use vp_core::Time;
 use vp_host::fpga_ai_suite::{Job, Model};
 use vp_host::loadable::Loadable;
+use vp_host::loadable::contents::Contents;
 use vp_host::network::{Network, Options, Plan};
 use vp_host::trace::recording::Dimg;
 use vp_host::trace::{Language, Trace};
@@ -44,7 +45,7 @@ pub const FORMATS: [(&str, Read); 30] = [
     ("cfg", |bytes| trace(bytes, Language::Cfg)),
     ("txn", |bytes| trace(bytes, Language::Txn)),
     ("recording", |bytes| trace(bytes, Language::Recording)),
-    ("loadable", |bytes| Loadable::parse(bytes).is_ok()),
+    ("loadable", loadable),
     ("image", |bytes| Dimg::parse(bytes, Path::new("golden.dimg")).is_ok()),
     ("graph", |bytes| text(bytes).is_some_and(|text| Model::parse(text, &mut tensor).is_ok())),
     ("job", |bytes| in_file(bytes, "job.toml", job)),
@@ -87,6 +88,14 @@ pub fn feed(case: &[u8]) -> (&'static str, bool) {
 
 fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
+}
+
+/// A loadable, whose tables read back as they are written.
+fn loadable(bytes: &[u8]) -> bool {
+    if let Ok(contents) = Contents::read(bytes) {
+        assert_eq!(Contents::read(&contents.write()), Ok(contents));
+    }
+    Loadable::parse(bytes).is_ok()
 }
 
 /// A tensor of some other file: there is one, and it has the wrong length mostly.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use vp_host::LocalHost;
+use vp_host::loadable::contents::Contents;
 use vp_host::loadable::{self, Generation, Loadable, OperationKind};
 use vp_host::trace::player::{self, PlayOptions};
 use vp_host::trace::{Body, Trace, discover};
@@ -154,6 +155,23 @@ fn registers_are_written_as_the_driver_writes_them() {
             })
             .collect();
         assert_eq!(differing, BTreeSet::new(), "{name}");
+    }
+}
+
+#[test]
+fn their_tables_read_back_as_written_and_leave_the_same() {
+    for (name, configuration, script) in all() {
+        let read = |bytes: &[u8]| Contents::read(bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let contents = read(&std::fs::read(&script).expect("readable"));
+        let written = contents.write();
+        assert!(read(&written) == contents, "{name}");
+        let description = Description::named(&configuration).expect("a built-in platform");
+        let run = |loadable: &Loadable| {
+            let mut host = LocalHost::new(Platform::build(&description).expect("a platform"));
+            loadable::run(loadable, &[], &mut host).unwrap_or_else(|error| panic!("{name}: {error}"))
+        };
+        let again = Loadable::parse(&written).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(run(&again) == run(&parsed(&script)), "{name}");
     }
 }
 

@@ -1,13 +1,15 @@
 //! The container: a flatbuffer, checked as a whole before anything in it is looked at.
 //!
-//! Tables and their fields, by number, are those of the loadable format; numbers not listed are not needed.
+//! Tables and their fields, by number, are those of the loadable format.
 
 #![expect(unsafe_code, reason = "the library's accessors trust that a buffer was verified")]
 
 use flatbuffers::{
-    Follow, ForwardsUOffset, InvalidFlatbuffer, SimpleToVerifyInSlice, Table, Vector, Verifiable, Verifier,
-    VerifierOptions,
+    Follow, ForwardsUOffset, InvalidFlatbuffer, Push, PushAlignment, SimpleToVerifyInSlice, Table, Vector,
+    Verifiable, Verifier, VerifierOptions,
 };
+
+use super::MAX_MEMORY_BYTES;
 
 /// Three bytes: major, minor, and below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,19 @@ impl Verifiable for Triple {
 }
 
 impl SimpleToVerifyInSlice for Triple {}
+
+/// Written in a table, without padding.
+impl Push for Triple {
+    type Output = Triple;
+
+    unsafe fn push(&self, to: &mut [u8], _: usize) {
+        to[..3].copy_from_slice(&self.0);
+    }
+
+    fn alignment() -> PushAlignment {
+        PushAlignment::new(1)
+    }
+}
 
 /// A list of tables.
 type Tables<'a, T> = ForwardsUOffset<Vector<'a, ForwardsUOffset<T>>>;
@@ -76,15 +91,20 @@ table!(Root {
     tasks: Tables<'a, Task<'a>> = 1,
     memories: Tables<'a, Memory<'a>> = 2,
     addresses: Tables<'a, Address<'a>> = 3,
+    events: Tables<'a, Event<'a>> = 4,
     blobs: Tables<'a, Blob<'a>> = 5,
     tensors: Tables<'a, Tensor<'a>> = 6,
+    relocations: Tables<'a, Relocation<'a>> = 7,
     submits: Tables<'a, Submit<'a>> = 8,
 });
 
 table!(Task {
     id: u16 = 0,
     interface: u32 = 1,
+    instance: i16 = 2,
     addresses: Numbers<'a, u16> = 3,
+    pre_actions: Numbers<'a, u16> = 4,
+    post_actions: Numbers<'a, u16> = 5,
 });
 
 table!(Memory {
@@ -95,14 +115,19 @@ table!(Memory {
     alignment: u32 = 4,
     contents: Tables<'a, &'a str> = 5,
     offsets: Numbers<'a, u64> = 6,
-    bind: u16 = 7,
+    bind_id: u16 = 7,
     tensor: u16 = 8,
 });
 
 table!(Address { id: u16 = 0, memory: u16 = 1, offset: u64 = 2, size: u64 = 3 });
 
+table!(Event { id: u16 = 0, kind: u8 = 1, target: u16 = 2, value: u32 = 3, operation: u8 = 4 });
+
 table!(Blob {
     name: Text<'a> = 0,
+    size: u64 = 1,
+    interface: u32 = 2,
+    sub_interface: u32 = 3,
     version: Triple = 4,
     data: Numbers<'a, u8> = 5,
 });
@@ -113,12 +138,32 @@ table!(Tensor {
     memory: u16 = 2,
     size: u64 = 3,
     offset: u64 = 4,
+    data_format: u8 = 5,
     data_type: u8 = 6,
+    data_category: u8 = 7,
+    pixel_format: u8 = 8,
+    pixel_mapping: u8 = 9,
+    frames: i32 = 10,
     channels: i32 = 11,
     height: i32 = 12,
     width: i32 = 13,
-    line_stride: u32 = 15,
-    surface_stride: u32 = 16,
+    stride_0: u32 = 14,
+    stride_1: u32 = 15,
+    stride_2: u32 = 16,
+    stride_3: u32 = 17,
+    stride_4: u32 = 18,
+    stride_5: u32 = 19,
+    stride_6: u32 = 20,
+    stride_7: u32 = 21,
+});
+
+table!(Relocation {
+    address: u16 = 0,
+    write: u16 = 1,
+    offset: u64 = 2,
+    interface: u32 = 3,
+    sub_interface: u32 = 4,
+    kind: u8 = 5,
 });
 
 table!(Submit {
@@ -143,8 +188,12 @@ impl Container {
 
     /// The root table of a buffer that is whole and well-formed.
     pub(super) fn root(&self) -> Result<Root<'_>, InvalidFlatbuffer> {
-        let options =
-            VerifierOptions { max_tables: 1 << 20, max_apparent_size: 1 << 31, ..VerifierOptions::default() };
+        // Tables may name the same list many times: each time counts.
+        let options = VerifierOptions {
+            max_tables: 1 << 20,
+            max_apparent_size: MAX_MEMORY_BYTES as usize,
+            ..VerifierOptions::default()
+        };
         flatbuffers::root_with_opts::<Root<'_>>(&options, &self.with_size[4..])
             .or_else(|_| flatbuffers::size_prefixed_root_with_opts::<Root<'_>>(&options, &self.with_size))
     }

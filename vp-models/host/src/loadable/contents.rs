@@ -3,6 +3,11 @@
 //! Names and order of fields are the loadable format's (`loadable.fbs` of NVIDIA's compiler). A field that the file does not have is
 //! zero or empty, as FlatBuffers say.
 
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
 use super::Version;
 
 /// A container.
@@ -158,7 +163,7 @@ pub struct TensorTable {
 pub struct RelocationTable {
     /// Address of the tensor whose stride it is.
     pub address: u16,
-    /// Address of the list in which it stands.
+    /// Memory of the list in which it stands.
     pub write: u16,
     /// Offset in that list, in bytes.
     pub offset: u64,

@@ -176,10 +176,10 @@ pub(super) fn likely_buffers(
 fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<(Operation, Buffer, Buffer)>, LoadableError> {
     let list = "the CPU's operations";
     let Lists { operations, buffers: buffers_list, count } = lists(loadable, task)?;
-    // Newer ones have two scale factors behind the type.
+    // Newer ones have two scale factors behind the type, aligned to words.
     let (entry, parameters) = match loadable.generation() {
         Generation::Short => (16, 1),
-        Generation::Long => (24, 9),
+        Generation::Long => (24, 12),
     };
     (0..count)
         .map(|number| {

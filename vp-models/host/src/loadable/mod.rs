@@ -39,6 +39,7 @@ use std::fmt;
 use vp_models::nvdla::cube::Surface;
 
 pub use super::trace::recording::Element;
+use contents::{AddressTable, Contents, MemoryTable, SubmitTable, TensorTable};
 pub use driver::Span;
 pub use error::{CubeAtoms, LoadableError, RunError};
 pub(crate) use image::normal;
@@ -276,25 +277,23 @@ impl Loadable {
     /// # Errors
     /// [`LoadableError`] when the container is damaged, or its parts do not fit together.
     pub fn parse(bytes: &[u8]) -> Result<Loadable, LoadableError> {
-        let damaged =
-            |error: flatbuffers::InvalidFlatbuffer| LoadableError::Container(one_line(&error.to_string()));
-        let container = container::Container::new(bytes);
-        let root = container.root().map_err(damaged)?;
-        let version =
-            root.version().map_or(Version(0, 0, 0), |container::Triple([a, b, c])| Version(a, b, c));
-        let mut blobs = BTreeMap::new();
-        let mut interface = None;
-        for blob in root.blobs().iter().flat_map(flatbuffers::Vector::iter) {
-            blobs.insert(blob.name().unwrap_or_default(), blob.data().map_or(&[][..], |data| data.bytes()));
-            // What the accelerator reads has the interface's version; raw data has too, for want of another.
-            if let Some(container::Triple([a, b, c])) = blob.version() {
-                interface = interface.max(Some(Version(a, b, c)));
-            }
-        }
+        Loadable::of(&Contents::read(bytes)?)
+    }
+
+    /// Fits the parts of a container together.
+    ///
+    /// # Errors
+    /// [`LoadableError`] when they do not fit.
+    pub fn of(contents: &Contents) -> Result<Loadable, LoadableError> {
+        // What the accelerator reads has the interface's version; raw data has too, for want of another.
+        let versions = contents.blobs.iter().map(|blob| blob.version);
+        let interface = versions.filter(|version| *version != Version::default()).max();
+        let blobs: BTreeMap<&str, &[u8]> =
+            contents.blobs.iter().map(|blob| (blob.name.as_str(), &blob.data[..])).collect();
         let mut memories = Vec::new();
         let mut total = 0u64;
-        for memory in root.memories().iter().flat_map(flatbuffers::Vector::iter) {
-            total = total.saturating_add(memory.size().unwrap_or_default());
+        for memory in &contents.memories {
+            total = total.saturating_add(memory.size);
             if total > MAX_MEMORY_BYTES {
                 return Err(LoadableError::TooLarge { bytes: total, limit: MAX_MEMORY_BYTES });
             }
@@ -302,24 +301,19 @@ impl Loadable {
         }
         unique("memory", memories.iter().map(|memory| memory.id))?;
         let mut addresses = BTreeMap::new();
-        for address in root.addresses().iter().flat_map(flatbuffers::Vector::iter) {
-            let id = address.id().unwrap_or_default();
-            let memory = address.memory().unwrap_or_default();
+        for &AddressTable { id, memory, offset, size } in &contents.addresses {
             if !memories.iter().any(|entry| entry.id == memory) {
                 return Err(dangling("address", id, "memory", memory));
             }
-            let offset = address.offset().unwrap_or_default();
-            let size = address.size().filter(|size| *size > 0);
-            let entry = AddressEntry { memory, offset, size };
+            let entry = AddressEntry { memory, offset, size: Some(size).filter(|size| *size > 0) };
             if addresses.insert(id, entry).is_some() {
                 return Err(LoadableError::Twice { part: "address", id });
             }
         }
-        let described: Vec<_> = root.tensors().iter().flat_map(flatbuffers::Vector::iter).collect();
-        let tensors =
-            memories.iter().filter_map(|memory| Some((memory.id, tensor_of(&described, memory)?))).collect();
-        let tasks = tasks(root, &addresses)?;
-        let generation = Generation::Short;
+        let tensor = |memory: &MemoryEntry| Some((memory.id, tensor_of(&contents.tensors, memory)?));
+        let tensors = memories.iter().filter_map(tensor).collect();
+        let tasks = tasks(contents, &addresses)?;
+        let (version, generation) = (contents.version, Generation::Short);
         let mut loadable = Loadable { version, interface, memories, addresses, tasks, tensors, generation };
         loadable.generation = generation::of(&loadable);
         Ok(loadable)
@@ -410,10 +404,6 @@ impl Loadable {
     }
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 fn dangling(part: &'static str, id: u16, of: &str, missing: u16) -> LoadableError {
     LoadableError::Dangling { part, id, missing: format!("{of} {missing}") }
 }
@@ -428,33 +418,20 @@ fn unique(part: &'static str, ids: impl Iterator<Item = u16>) -> Result<(), Load
     Ok(())
 }
 
-/// `flags` of a memory entry.
-mod flags {
-    pub(super) const SET: u16 = 2;
-    pub(super) const INPUT: u16 = 4;
-    pub(super) const OUTPUT: u16 = 8;
-}
-
-fn memory_entry(
-    memory: container::Memory<'_>,
-    blobs: &BTreeMap<&str, &[u8]>,
-) -> Result<MemoryEntry, LoadableError> {
-    let id = memory.id().unwrap_or_default();
-    let size = memory.size().unwrap_or_default();
-    let given = memory.flags().unwrap_or_default();
+fn memory_entry(memory: &MemoryTable, blobs: &BTreeMap<&str, &[u8]>) -> Result<MemoryEntry, LoadableError> {
+    let &MemoryTable { id, size, flags, .. } = memory;
     let mut image = vec![0; size as usize];
     let mut is_filled = false;
-    if given & flags::SET != 0 {
-        let names = memory.contents().into_iter().flat_map(|names| names.iter());
-        let mut offsets = memory.offsets().into_iter().flat_map(|offsets| offsets.iter());
-        for name in names {
-            let offset = offsets.next().unwrap_or_default();
+    if flags & MemoryTable::SET != 0 {
+        let mut offsets = memory.offsets.iter();
+        for name in &memory.contents {
+            let offset = offsets.next().copied().unwrap_or_default();
             if name.is_empty() {
                 continue;
             }
             let missing =
                 || LoadableError::Dangling { part: "memory", id, missing: format!("blob `{name}`") };
-            let bytes = blobs.get(name).ok_or_else(missing)?;
+            let bytes = blobs.get(name.as_str()).ok_or_else(missing)?;
             let place =
                 usize::try_from(offset).ok().and_then(|at| image.get_mut(at..at.checked_add(bytes.len())?));
             let outside = || LoadableError::Outside {
@@ -469,54 +446,50 @@ fn memory_entry(
     }
     Ok(MemoryEntry {
         id,
-        domain: if memory.domain() == Some(1) { Domain::Sram } else { Domain::Dram },
+        domain: if memory.domain == 1 { Domain::Sram } else { Domain::Dram },
         image,
-        alignment: u64::from(memory.alignment().unwrap_or_default()),
-        is_input: given & flags::INPUT != 0,
-        is_output: given & flags::OUTPUT != 0,
+        alignment: memory.alignment.into(),
+        is_input: flags & MemoryTable::INPUT != 0,
+        is_output: flags & MemoryTable::OUTPUT != 0,
         is_filled,
-        tensor: memory.tensor().unwrap_or_default(),
-        bind: memory.bind().unwrap_or_default(),
+        tensor: memory.tensor,
+        bind: memory.bind_id,
     })
 }
 
 /// The tensor that a memory names. ONNC gives all outputs the same identifier, and each the memory that it is in.
-fn tensor_of(described: &[container::Tensor<'_>], memory: &MemoryEntry) -> Option<Tensor> {
-    let named = || described.iter().filter(|tensor| tensor.id().unwrap_or_default() == memory.tensor);
-    let own = named().find(|tensor| tensor.memory() == Some(memory.id));
+fn tensor_of(described: &[TensorTable], memory: &MemoryEntry) -> Option<Tensor> {
+    let named = || described.iter().filter(|tensor| tensor.id == memory.tensor);
+    let own = named().find(|tensor| tensor.memory == memory.id);
     own.or_else(|| named().next_back()).map(tensor)
 }
 
-fn tensor(tensor: &container::Tensor<'_>) -> Tensor {
-    let count =
-        |number: Option<i32>| number.and_then(|number| usize::try_from(number).ok()).unwrap_or_default();
-    let stride = |bytes: Option<u32>| bytes.unwrap_or_default() as usize;
-    let data_type = tensor.data_type();
+fn tensor(tensor: &TensorTable) -> Tensor {
+    let [_, channels, height, width] =
+        tensor.dimensions.map(|extent| usize::try_from(extent).unwrap_or_default());
+    let [_, line_stride, surface_stride, ..] = tensor.strides.map(|stride| stride as usize);
     Tensor {
-        name: tensor.name().unwrap_or_default().to_owned(),
-        size: [count(tensor.width()), count(tensor.height()), count(tensor.channels())],
-        element_bytes: match data_type {
-            Some(2 | 3) => Some(2),
-            Some(4) => Some(1),
+        name: tensor.name.clone(),
+        size: [width, height, channels],
+        element_bytes: match tensor.data_type {
+            2 | 3 => Some(2),
+            4 => Some(1),
             _ => None,
         },
-        is_half: data_type == Some(2),
-        line_stride: stride(tensor.line_stride()),
-        surface_stride: stride(tensor.surface_stride()),
-        offset: tensor.offset().unwrap_or_default(),
-        bytes: tensor.size().unwrap_or_default(),
+        is_half: tensor.data_type == 2,
+        line_stride,
+        surface_stride,
+        offset: tensor.offset,
+        bytes: tensor.size,
     }
 }
 
 /// The tasks, in the order in which the submits name them.
-fn tasks(
-    root: container::Root<'_>,
-    addresses: &BTreeMap<u16, AddressEntry>,
-) -> Result<Vec<Task>, LoadableError> {
+fn tasks(contents: &Contents, addresses: &BTreeMap<u16, AddressEntry>) -> Result<Vec<Task>, LoadableError> {
     let mut all = BTreeMap::new();
-    for task in root.tasks().iter().flat_map(flatbuffers::Vector::iter) {
-        let id = task.id().unwrap_or_default();
-        let processor = match task.interface().unwrap_or_default() {
+    for task in &contents.tasks {
+        let id = task.id;
+        let processor = match task.interface {
             0 => continue,
             1 => Processor::Accelerator,
             2 => Processor::Cpu,
@@ -529,21 +502,21 @@ fn tasks(
                 });
             }
         };
-        let list: Vec<u16> = task.addresses().into_iter().flat_map(|list| list.iter()).collect();
-        if let Some(missing) = list.iter().find(|address| !addresses.contains_key(address)) {
+        if let Some(missing) = task.addresses.iter().find(|address| !addresses.contains_key(address)) {
             return Err(dangling("task", id, "address", *missing));
         }
-        if all.insert(id, Task { id, processor, addresses: list }).is_some() {
+        let entry = Task { id, processor, addresses: task.addresses.clone() };
+        if all.insert(id, entry).is_some() {
             return Err(LoadableError::Twice { part: "task", id });
         }
     }
-    let mut submits: Vec<_> = root.submits().into_iter().flat_map(|list| list.iter()).collect();
-    submits.sort_by_key(|submit| submit.id());
+    let mut submits: Vec<&SubmitTable> = contents.submits.iter().collect();
+    submits.sort_by_key(|submit| submit.id);
     let mut ordered = Vec::new();
     for submit in submits {
-        for id in submit.tasks().into_iter().flat_map(|list| list.iter()) {
-            let missing = || dangling("submit", submit.id().unwrap_or_default(), "task", id);
-            ordered.push(all.get(&id).ok_or_else(missing)?.clone());
+        for id in &submit.tasks {
+            let missing = || dangling("submit", submit.id, "task", *id);
+            ordered.push(all.get(id).ok_or_else(missing)?.clone());
         }
     }
     Ok(ordered)

@@ -98,9 +98,9 @@ impl Pooling {
         bytes.extend(source);
         let set = |bytes: Vec<u8>| Piece { size: bytes.len(), bytes, flags: 3, domain: 0 };
         let mut pieces: Vec<Piece> = [network, operation, surface, dependency].into_iter().map(set).collect();
-        pieces.push(Piece { size: bytes.len(), bytes, flags: 3 | flags::INPUT, domain: 0 });
+        pieces.push(Piece { size: bytes.len(), bytes, flags: 3 | MemoryTable::INPUT, domain: 0 });
         let size = self.size(self.result).max(1);
-        pieces.push(Piece { bytes: Vec::new(), size, flags: 1 | flags::OUTPUT, domain: self.domain });
+        pieces.push(Piece { bytes: Vec::new(), size, flags: 1 | MemoryTable::OUTPUT, domain: self.domain });
         container(&pieces, self.version, &[(1, &[0, 1, 2, 3, 4, 5])])
     }
 
@@ -223,7 +223,7 @@ fn the_cpu_does_its_task_behind_the_accelerators() {
     source.resize(64, 0);
     let set = |bytes: Vec<u8>| Piece { size: bytes.len(), bytes, flags: 3, domain: 0 };
     let mut pieces: Vec<Piece> = [block, operation, buffers, source].into_iter().map(set).collect();
-    pieces.push(Piece { bytes: Vec::new(), size: 64, flags: 1 | flags::OUTPUT, domain: 0 });
+    pieces.push(Piece { bytes: Vec::new(), size: 64, flags: 1 | MemoryTable::OUTPUT, domain: 0 });
     let bytes = container(&pieces, [0, 11, 0], &[(2, &[0, 1, 2, 3, 4])]);
     let execution = run(&Loadable::parse(&bytes).expect("whole"), &[], &mut host("nv_full")).expect("runs");
     let left = &execution.outputs[0].bytes;
