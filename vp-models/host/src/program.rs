@@ -38,6 +38,11 @@ impl Program {
         Program { map, writes: Vec::new() }
     }
 
+    /// Map whose registers it writes.
+    pub fn map(&self) -> RegisterMap {
+        self.map
+    }
+
     /// Makes the writes at a host, posted.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! Reserved bytes have no names; what is behind a structure in its entry is not looked at.
 
 use zerocopy::little_endian::{I16, I32, U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Bytes from one entry to the next of each list.
 pub(super) const OPERATION: usize = 116;
@@ -15,7 +15,7 @@ pub(super) const CPU_BUFFER: usize = 512;
 macro_rules! layout {
     ($(#[$doc:meta])* $name:ident[$bytes:literal] { $($field:ident: $type:ty),* $(,)? }) => {
         $(#[$doc])*
-        #[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, Debug)]
+        #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, Debug)]
         #[repr(C)]
         pub(super) struct $name {
             $(pub(super) $field: $type,)*
