@@ -8,8 +8,8 @@ use clap::builder::{StyledStr, Styles};
 #[cfg(target_os = "linux")]
 use super::qemu;
 use super::{
-    Failure, Verdict, attach, attach_device, check_peer, compare, compare_rtl, demo, diff, live, memory,
-    plan, platform, regs, renode, replay, run, save, serve, shell, study,
+    Failure, Verdict, attach, attach_device, check_peer, compare, compare_rtl, demo, diff, live, loadable,
+    memory, plan, platform, regs, renode, replay, run, save, serve, shell, study,
 };
 
 #[derive(Debug, Subcommand)]
@@ -102,6 +102,8 @@ pub(super) enum LookCommand {
     Replay(replay::Args),
     /// Show the first difference of two recordings or register logs
     Diff(diff::Args),
+    /// Show, compare and convert loadables, or write their register trace
+    Loadable(loadable::Args),
 }
 
 #[derive(Debug, Subcommand)]
@@ -166,6 +168,7 @@ impl Command {
                 LookCommand::Poke(args) => live::poke::main(args),
                 LookCommand::Replay(args) => replay::main(args),
                 LookCommand::Diff(args) => diff::main(args).map_err(Failure::of_comparison),
+                LookCommand::Loadable(args) => loadable::main(args),
             },
             Command::Study(command) => match command {
                 StudyCommand::Study(args) => study::main(args),
