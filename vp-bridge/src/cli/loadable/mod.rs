@@ -2,6 +2,7 @@
 
 mod diff;
 mod show;
+mod trace;
 
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,11 @@ enum Command {
         #[arg(long, value_name = "VERSION")]
         interface: Generation,
     },
+    /// Write the register writes and data of a loadable as a trace for a bench without a driver
+    ///
+    /// The loadable is run on the model, in the order of NVIDIA's driver. The trace waits where the driver waited for interrupts, and checks
+    /// what the run has left in memory. DRAM is at 0x80000000, SRAM at 0x50000000.
+    Trace(trace::Args),
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
@@ -82,6 +88,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             standard::write(output, converted.write())?;
             Ok(Verdict::Right)
         }
+        Command::Trace(args) => trace::main(args),
     }
 }
 
