@@ -384,6 +384,7 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("recording", recording.into()),
         ("loadable", vec![0; 64]),
         ("loadable", loadable()),
+        ("loadable", read("vp-bridge/tests/data/loadables/pool_small_fbuf")?),
         ("image", image.concat()),
         ("graph", files::GRAPH.into()),
         ("job", "graph = \"graph.toml\"\ninputs = \"in\"\n".into()),

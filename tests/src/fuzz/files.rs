@@ -12,8 +12,11 @@ use flate2::write::{DeflateEncoder, GzEncoder};
 use flate2::{Compression, Crc};
 use vp_core::Time;
 use vp_host::fpga_ai_suite::{Job, Model};
-use vp_host::loadable::Loadable;
 use vp_host::loadable::contents::Contents;
+use vp_host::loadable::convert::convert;
+use vp_host::loadable::describe::describe;
+use vp_host::loadable::differences::differences;
+use vp_host::loadable::{Generation, Loadable};
 use vp_host::network::{Network, Options, Plan};
 use vp_host::trace::recording::Dimg;
 use vp_host::trace::{Language, Trace};
@@ -90,10 +93,18 @@ fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
-/// A loadable, whose tables read back as they are written.
+/// A loadable: its tables read back as they are written, and as they are, it is described, compared with itself and converted.
 fn loadable(bytes: &[u8]) -> bool {
     if let Ok(contents) = Contents::read(bytes) {
-        assert_eq!(Contents::read(&contents.write()), Ok(contents));
+        assert_eq!(Contents::read(&contents.write()).as_ref(), Ok(&contents));
+        let _ = describe(&contents);
+        assert_eq!(differences(&contents, &contents), []);
+        for form in Generation::ALL {
+            if let Ok(converted) = convert(&contents, form) {
+                let there = Loadable::of(&converted).expect("as whole as before");
+                assert_eq!(there.generation(), form);
+            }
+        }
     }
     Loadable::parse(bytes).is_ok()
 }

@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 
 use vp_host::LocalHost;
 use vp_host::loadable::contents::Contents;
+use vp_host::loadable::convert::convert;
+use vp_host::loadable::describe::describe;
+use vp_host::loadable::differences::{Part, differences};
 use vp_host::loadable::{self, Generation, Loadable, OperationKind};
+use vp_host::trace::made::{Recorder, Script};
 use vp_host::trace::player::{self, PlayOptions};
 use vp_host::trace::{Body, Trace, discover};
 use vp_host::{Host, HostError};
@@ -172,6 +176,67 @@ fn their_tables_read_back_as_written_and_leave_the_same() {
         };
         let again = Loadable::parse(&written).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(run(&again) == run(&parsed(&script)), "{name}");
+    }
+}
+
+#[test]
+fn converted_to_the_other_form_they_leave_the_same() {
+    for (name, configuration, script) in all() {
+        let contents = Contents::read(&std::fs::read(&script).expect("readable")).expect("whole");
+        let description = Description::named(&configuration).expect("a built-in platform");
+        let run = |contents: &Contents| {
+            let mut host = LocalHost::new(Platform::build(&description).expect("a platform"));
+            let loadable = Loadable::of(contents).unwrap_or_else(|error| panic!("{name}: {error}"));
+            loadable::run(&loadable, &[], &mut host).unwrap_or_else(|error| panic!("{name}: {error}"))
+        };
+        let expected = run(&contents);
+        let convert = |contents: &Contents, form| {
+            convert(contents, form).unwrap_or_else(|error| panic!("{name} to {form}: {error}"))
+        };
+        let there = convert(&contents, Generation::Long);
+        assert_eq!(Loadable::of(&there).expect("whole").generation(), Generation::Long, "{name}");
+        assert!(run(&there) == expected, "{name}");
+        assert!(run(&convert(&there, Generation::Short)) == expected, "{name}");
+        let parts: Vec<Part> = differences(&contents, &there).iter().map(|found| found.part).collect();
+        assert_eq!(parts, [Part::Versions], "{name}");
+    }
+}
+
+#[test]
+fn each_is_described_as_a_whole() {
+    for (name, configuration, script) in all() {
+        let contents = Contents::read(&std::fs::read(&script).expect("readable")).expect("whole");
+        let described = describe(&contents);
+        assert_eq!(described.problems, Vec::<String>::new(), "{name}");
+        assert!(described.fits.contains(&configuration.as_str()), "{name}: {:?}", described.fits);
+        let operations: Vec<_> = described.tasks.iter().flat_map(|task| &task.operations).collect();
+        assert!(!operations.is_empty(), "{name}");
+        assert!(operations.iter().all(|operation| operation.error.is_none()), "{name}");
+    }
+}
+
+#[test]
+fn traces_made_of_them_pass_and_check_their_outputs() {
+    for (name, configuration, script) in all() {
+        let description = Description::named(&configuration).expect("a built-in platform");
+        let platform =
+            || LocalHost::new(Platform::build(&description).unwrap_or_else(|error| panic!("{error}")));
+        for language in [Script::Cfg, Script::Txn] {
+            let mut host = platform();
+            let mut recorder = Recorder::new(&mut host);
+            loadable::run_from(0x8000_0000, &parsed(&script), &[], 1, &mut recorder)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let trace = recorder.trace(&name, language).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let folder = tempfile::tempdir().expect("a folder");
+            let trace = Trace::load(&trace.save(folder.path()).expect("written"));
+            let trace = trace.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let mut host = platform();
+            let map = host.map();
+            let outcome = player::play(&trace, &mut host, &map, &PlayOptions::default());
+            let outcome = outcome.unwrap_or_else(|error| panic!("{name}, {language:?}: {error}"));
+            assert_eq!(outcome.failures, [], "{name}, {language:?}");
+            assert!(trace.summary().memory_checks > 0, "{name}, {language:?}");
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use clap::builder::{StyledStr, Styles};
 use super::qemu;
 use super::{
     Failure, Verdict, attach, attach_device, check_peer, compare, compare_rtl, compile, demo, diff, live,
-    memory, plan, platform, regs, renode, replay, run, save, serve, shell, study,
+    loadable, memory, plan, platform, regs, renode, replay, run, save, serve, shell, study,
 };
 
 #[derive(Debug, Subcommand)]
@@ -107,6 +107,8 @@ pub(super) enum LookCommand {
     Replay(replay::Args),
     /// Show the first difference of two recordings or register logs
     Diff(diff::Args),
+    /// Show, compare and convert loadables, or write their register trace
+    Loadable(loadable::Args),
 }
 
 #[derive(Debug, Subcommand)]
@@ -172,6 +174,7 @@ impl Command {
                 LookCommand::Poke(args) => live::poke::main(args),
                 LookCommand::Replay(args) => replay::main(args),
                 LookCommand::Diff(args) => diff::main(args).map_err(Failure::of_comparison),
+                LookCommand::Loadable(args) => loadable::main(args),
             },
             Command::Study(command) => match command {
                 StudyCommand::Study(args) => study::main(args),

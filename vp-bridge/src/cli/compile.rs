@@ -8,9 +8,8 @@ use super::{Failure, Verdict, out, standard};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
-use std::str::FromStr;
+use vp_host::loadable::Generation;
 use vp_host::loadable::compile::{Compiled, compile};
-use vp_host::loadable::{Generation, Version};
 use vp_host::network::{Form, PlanOptions, Tensor};
 
 /// The platform that is used if none is asked for.
@@ -28,7 +27,7 @@ pub(super) struct Args {
 
     /// Firmware interface of the driver: 0.12 (since April 2019) or 0.11 (before)
     #[arg(long, value_name = "VERSION", default_value = "0.12")]
-    interface: Interface,
+    interface: Generation,
 
     /// Input of the network, as `vp run` takes it, for --write-input; an int8 network of a float model without --calibrate is quantised by
     /// its ranges
@@ -53,29 +52,13 @@ pub(super) struct Args {
     model: ModelArgs,
 }
 
-/// Version of the firmware interface, as an option says it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Interface(pub(super) Generation);
-
-impl FromStr for Interface {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Interface, String> {
-        match text {
-            "0.11" => Ok(Interface(Generation::Short)),
-            "0.12" => Ok(Interface(Generation::Long)),
-            _ => Err("write 0.12, or 0.11 for drivers before April 2019".to_owned()),
-        }
-    }
-}
-
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let description = args.platform.description(DEFAULT_PLATFORM)?;
     let config = &nvdla(&description)?.config;
     let Brought { network, input, model } =
         brought(&args.network, &args.input, config, (args.reading, &args.model))?;
     let compiled =
-        compile(&network, config, &PlanOptions::default(), args.interface.0).map_err(Failure::new)?;
+        compile(&network, config, &PlanOptions::default(), args.interface).map_err(Failure::new)?;
     let bytes = compiled.contents.write();
     if let (Some(path), Some(input)) = (&args.write_input, &input) {
         standard::write(path, compiled.plan.input.pack(input))?;
@@ -131,13 +114,13 @@ impl Outline<'_> {
             counted(plan.steps.len() as u64, "hardware layer"),
             grouped(plan.constant_bytes()),
         )?;
-        let Version(major, minor, _) = self.args.interface.0.interface();
         let path = self.args.output.display();
         writeln!(
             out,
-            "{:<10} {path}, {} bytes, interface {major}.{minor}\n",
+            "{:<10} {path}, {} bytes, interface {}\n",
             "loadable",
-            grouped(self.bytes)
+            grouped(self.bytes),
+            self.args.interface
         )?;
         for (end, (name, tensor)) in self.ends().enumerate() {
             let what = if end == 0 { "input" } else { "output" };
@@ -169,7 +152,6 @@ impl Outline<'_> {
 
     fn record(&self, platform: &str) -> Record {
         let Compiled { network, plan, left, .. } = self.compiled;
-        let Version(major, minor, _) = self.args.interface.0.interface();
         let ends: Vec<Value> = self
             .ends()
             .enumerate()
@@ -194,7 +176,7 @@ impl Outline<'_> {
             .with("platform", platform)
             .with("loadable", self.args.output.display().to_string())
             .with("bytes", self.bytes)
-            .with("interface", format!("{major}.{minor}"))
+            .with("interface", self.args.interface.to_string())
             .with("hardware_layers", plan.steps.len())
             .with("input", input)
             .with("outputs", outputs)

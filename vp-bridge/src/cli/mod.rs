@@ -20,6 +20,7 @@ mod fault_args;
 mod hosts;
 mod inputs;
 mod live;
+mod loadable;
 mod memory;
 mod memory_limit;
 mod observing;

@@ -6,6 +6,7 @@ mod common;
 mod demo;
 mod faults;
 mod fit_to_show;
+mod loadable;
 mod loadables;
 mod memory;
 mod models;

@@ -21,6 +21,7 @@ use self::named::Named;
 pub(super) use self::network::bound;
 pub(super) use self::planned::{Brought, Planned, brought, planned};
 use self::platform::Chosen;
+pub(super) use self::tensors::inputs;
 use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
 use super::memory_limit;

@@ -5,7 +5,7 @@ use super::MOST_INPUT;
 use crate::cli::standard;
 use crate::cli::text::grouped;
 use std::path::{Path, PathBuf};
-use vp_host::loadable::Tensor;
+use vp_host::loadable::{Loadable, Tensor};
 use vp_host::trace::player::Outcome;
 use vp_host::trace::{Body, Trace};
 use vp_onnx::samples::Picture;
@@ -18,6 +18,13 @@ pub(super) fn give(trace: &mut Trace, files: &[PathBuf]) -> Result<(), Failure> 
     let Body::Loadable { loadable, .. } = trace.body() else {
         return Err(Failure::new("--input is for loadables"));
     };
+    let given = inputs(loadable, files)?;
+    trace.give(given);
+    Ok(())
+}
+
+/// The inputs of a loadable as they lie in memory, from files.
+pub(in crate::cli) fn inputs(loadable: &Loadable, files: &[PathBuf]) -> Result<Vec<Vec<u8>>, Failure> {
     let inputs = loadable.inputs();
     if files.len() > inputs.len() {
         let what = format!("{} inputs are given, and the loadable takes {}", files.len(), inputs.len());
@@ -27,9 +34,7 @@ pub(super) fn give(trace: &mut Trace, files: &[PathBuf]) -> Result<(), Failure> 
         let tensor = loadable.tensor_of(memory);
         input(file, tensor, memory.image.len())
     });
-    let given = read.collect::<Result<Vec<_>, _>>()?;
-    trace.give(given);
-    Ok(())
+    read.collect()
 }
 
 fn input(file: &Path, tensor: Option<&Tensor>, memory: usize) -> Result<Vec<u8>, Failure> {

@@ -8,6 +8,8 @@ mod read;
 mod tests;
 mod write;
 
+use serde::Serialize;
+
 use super::Version;
 
 /// A container.
@@ -34,7 +36,7 @@ pub struct Contents {
 }
 
 /// A task.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskTable {
     /// Number of the task.
     pub id: u16,
@@ -51,7 +53,7 @@ pub struct TaskTable {
 }
 
 /// A piece of memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemoryTable {
     /// Number of the memory.
     pub id: u16,
@@ -85,7 +87,7 @@ impl MemoryTable {
 }
 
 /// An address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AddressTable {
     /// Number of the address.
     pub id: u16,
@@ -98,7 +100,7 @@ pub struct AddressTable {
 }
 
 /// An event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EventTable {
     /// Number of the event.
     pub id: u16,
@@ -130,7 +132,7 @@ pub struct BlobTable {
 }
 
 /// A tensor that the user binds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TensorTable {
     /// Name of the tensor.
     pub name: String,
@@ -159,7 +161,7 @@ pub struct TensorTable {
 }
 
 /// A stride in a descriptor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RelocationTable {
     /// Address of the tensor whose stride it is.
     pub address: u16,
@@ -176,7 +178,7 @@ pub struct RelocationTable {
 }
 
 /// Tasks that are submitted together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubmitTable {
     /// Number of the submission, which is its place in the order.
     pub id: u16,

@@ -2,6 +2,7 @@
 //!
 //! They are computed in single precision and rounded to halves, as the vendor's runtime does.
 
+use super::describe::{OperationDescription, SurfaceDescription};
 use super::error::{LoadableError, RunError};
 use super::layout::CPU_BUFFER;
 use super::places::Places;
@@ -61,6 +62,20 @@ impl Buffer {
         self.shape().extent() as usize
     }
 
+    fn describe(&self, loadable: &Loadable, name: &'static str) -> SurfaceDescription {
+        SurfaceDescription {
+            name,
+            place: Some(loadable.described(self.place)),
+            size: self.bytes() as u32,
+            width: self.width as u32,
+            height: self.height as u32,
+            channels: self.channels as u32,
+            line_stride: self.line_stride as u32,
+            surface_stride: self.surface_stride as u32,
+            plane_stride: 0,
+        }
+    }
+
     fn access(&self, (operation, place): (usize, String), direction: Direction) -> Access {
         let elements = self.width * self.height * self.channels;
         Access {
@@ -88,6 +103,29 @@ pub(super) fn accesses(loadable: &Loadable, task: &Task, first: usize) -> Result
         ]
     });
     Ok(both.collect())
+}
+
+/// Describes a task's operations.
+///
+/// # Errors
+/// As of [`accesses`].
+pub(super) fn describe(loadable: &Loadable, task: &Task) -> Result<Vec<OperationDescription>, LoadableError> {
+    let operations = operations(loadable, task)?.into_iter().enumerate();
+    let described = |(number, (operation, source, destination)): (usize, (Operation, Buffer, Buffer))| {
+        let (kind, does) = match operation {
+            Operation::Power { power, scale, shift } => ("power", format!("({scale} x + {shift}) ^ {power}")),
+            Operation::Softmax => ("soft-max", "over channels".to_owned()),
+        };
+        let surfaces = [("source", &source), ("destination", &destination)];
+        OperationDescription {
+            kind: kind.to_owned(),
+            does,
+            precision: Some("fp16".to_owned()),
+            surfaces: surfaces.map(|(name, buffer)| buffer.describe(loadable, name)).into(),
+            ..OperationDescription::of(number)
+        }
+    };
+    Ok(operations.map(described).collect())
 }
 
 pub(super) fn run(
@@ -137,20 +175,43 @@ fn compute(
 }
 
 /// Lists of a task.
-struct Lists<'a> {
-    operations: &'a [u8],
-    buffers: &'a [u8],
-    count: usize,
+pub(super) struct Lists<'a> {
+    pub(super) operations: &'a [u8],
+    pub(super) buffers: &'a [u8],
+    /// Number of operations.
+    pub(super) count: usize,
+    /// Numbers of the addresses of both lists.
+    pub(super) places: [i16; 2],
 }
 
-fn lists<'a>(loadable: &'a Loadable, task: &Task) -> Result<Lists<'a>, LoadableError> {
+/// An entry in the list of operations.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// Bytes from an entry to the next.
+    pub(super) bytes: usize,
+    /// Offset of the parameters behind the type, and behind two scale factors, aligned to words, if there are.
+    pub(super) parameters: usize,
+}
+
+impl Entry {
+    pub(super) const fn of(generation: Generation) -> Entry {
+        match generation {
+            Generation::Short => Entry { bytes: 16, parameters: 1 },
+            Generation::Long => Entry { bytes: 24, parameters: 12 },
+        }
+    }
+}
+
+pub(super) fn lists<'a>(loadable: &'a Loadable, task: &Task) -> Result<Lists<'a>, LoadableError> {
     let (head, list, buffers) = ("the CPU's network descriptor", "the CPU's operations", "the CPU's buffers");
     let block = bytes(loadable, task, 0, head)?;
     let word = |at: usize| field::<2>(block, at, head).map(u16::from_le_bytes);
+    let places = [word(0)?.cast_signed(), word(2)?.cast_signed()];
     Ok(Lists {
-        operations: bytes(loadable, task, word(0)?.cast_signed(), list)?,
-        buffers: bytes(loadable, task, word(2)?.cast_signed(), buffers)?,
+        operations: bytes(loadable, task, places[0], list)?,
+        buffers: bytes(loadable, task, places[1], buffers)?,
         count: word(4)?.into(),
+        places,
     })
 }
 
@@ -175,12 +236,8 @@ pub(super) fn likely_buffers(
 /// The operations of a task, each with its source and its destination.
 fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<(Operation, Buffer, Buffer)>, LoadableError> {
     let list = "the CPU's operations";
-    let Lists { operations, buffers: buffers_list, count } = lists(loadable, task)?;
-    // Newer ones have two scale factors behind the type, aligned to words.
-    let (entry, parameters) = match loadable.generation() {
-        Generation::Short => (16, 1),
-        Generation::Long => (24, 12),
-    };
+    let Lists { operations, buffers: buffers_list, count, .. } = lists(loadable, task)?;
+    let Entry { bytes: entry, parameters } = Entry::of(loadable.generation());
     (0..count)
         .map(|number| {
             let at = number * entry;
@@ -223,7 +280,7 @@ fn bytes<'a>(
     loadable.bytes(task, index, part)?.ok_or_else(missing)
 }
 
-fn field<const N: usize>(bytes: &[u8], at: usize, what: &str) -> Result<[u8; N], LoadableError> {
+pub(super) fn field<const N: usize>(bytes: &[u8], at: usize, what: &str) -> Result<[u8; N], LoadableError> {
     let found = bytes.get(at..).and_then(|rest| rest.first_chunk::<N>());
     found.copied().ok_or_else(|| LoadableError::Outside {
         what: what.to_owned(),

@@ -59,6 +59,12 @@ pub enum LoadableError {
         /// The most.
         limit: usize,
     },
+    /// More tasks than are looked at.
+    #[error("it submits more than {} tasks", grouped(limit))]
+    TooManyTasks {
+        /// The most.
+        limit: usize,
+    },
     /// A descriptor that means nothing.
     #[error("{place}: {field} is {value}, {expected}")]
     Descriptor {

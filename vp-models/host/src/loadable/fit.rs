@@ -99,7 +99,7 @@ pub fn choose(loadable: &Loadable, hints: &[Hint<'_>]) -> Result<Choice, Loadabl
 }
 
 /// Most operations of all tasks: as many as one task can have.
-const MAX_OPERATIONS: usize = 1 << 16;
+pub(super) const MAX_OPERATIONS: usize = 1 << 16;
 
 /// Operations and memories of a loadable, read once.
 struct Contents<'a> {
@@ -226,6 +226,10 @@ fn checked_atoms(loadable: &Loadable, operations: &[(String, Operation)]) -> Res
     for task in loadable.tasks().iter().filter(|task| task.processor == Processor::Cpu) {
         let of_task = cpu::accesses(loadable, task, count)?;
         count += of_task.len();
+        // Of each a source and a destination.
+        if count > 2 * MAX_OPERATIONS {
+            return Err(LoadableError::TooManyOperations { limit: MAX_OPERATIONS });
+        }
         accesses.extend(of_task);
     }
     tensors::check_strides(loadable, atoms.cubes(), atom)?;

@@ -2,6 +2,7 @@
 //!
 //! Reserved bytes have no names; what is behind a structure in its entry is not looked at.
 
+use super::fields::{FieldValue, Fields, Named};
 use zerocopy::little_endian::{I16, I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -22,6 +23,20 @@ macro_rules! layout {
         }
 
         const _: () = assert!(size_of::<$name>() == $bytes);
+
+        impl $name {
+            /// All fields but the reserved ones.
+            pub(super) fn fields(&self) -> Fields {
+                let fields = [$((stringify!($field), Named::value(&self.$field)),)*];
+                Fields(fields.into_iter().filter(|(name, _)| !name.starts_with('_')).collect())
+            }
+        }
+
+        impl Named for $name {
+            fn value(&self) -> FieldValue {
+                FieldValue::Fields(self.fields())
+            }
+        }
     };
 }
 
@@ -40,7 +55,7 @@ layout!(
         _num_rois: U16,
         num_operations: U16,
         num_luts: U16,
-        _num_addresses: U16,
+        num_addresses: U16,
         _input_layer: I16,
         dynamic_roi: u8,
         _reserved_1: u8,

@@ -9,6 +9,7 @@
 //!                             registers::of   an operation's register writes
 //!                             Kernel::run     who is programmed and enabled when    (driver)
 //!                             cpu::run        soft-max, power
+//! bytes → Contents::read → Contents → convert, write                                (contents, convert)
 //! run(loadable, inputs, host) → Execution
 //! ```
 //!
@@ -18,9 +19,13 @@
 pub mod compile;
 mod container;
 pub mod contents;
+pub mod convert;
 mod cpu;
+pub mod describe;
+pub mod differences;
 mod driver;
 mod error;
+mod fields;
 pub mod fit;
 mod generation;
 mod image;
@@ -36,6 +41,8 @@ pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
 
 use vp_models::nvdla::cube::Surface;
 
@@ -43,13 +50,17 @@ pub use super::trace::recording::Element;
 use contents::{AddressTable, Contents, MemoryTable, SubmitTable, TensorTable};
 pub use driver::Span;
 pub use error::{CubeAtoms, LoadableError, RunError};
+pub use fields::{FieldValue, Fields};
 pub(crate) use image::normal;
 pub use network::OperationKind;
-pub use run::{Execution, FrameDifference, Output, run, run_frames};
+pub use run::{Execution, FrameDifference, Output, run, run_frames, run_from};
 pub use shape::CubeFault;
 
 /// Most memory that a loadable is given, in bytes: what the vendor's driver has.
 pub const MAX_MEMORY_BYTES: u64 = 1 << 30;
+
+/// Most tasks that are submitted: as many as have a number.
+const MAX_TASKS: usize = 1 << 16;
 
 /// Form of the descriptors of a loadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +82,23 @@ impl Generation {
             Generation::Short => 28,
             Generation::Long => 32,
         }
+    }
+}
+
+/// Text as of the interface that the form belongs to: `0.11`, `0.12`.
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Version(major, minor, _) = self.interface();
+        write!(f, "{major}.{minor}")
+    }
+}
+
+impl FromStr for Generation {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Generation, &'static str> {
+        let found = Generation::ALL.into_iter().find(|form| form.to_string() == text);
+        found.ok_or("expected 0.11, for cubes without an offset, or 0.12, for cubes with one")
     }
 }
 
@@ -152,7 +180,8 @@ pub struct Task {
     pub id: u16,
     /// Processor that does it.
     pub processor: Processor,
-    addresses: Vec<u16>,
+    /// Shared by all submissions of the task.
+    addresses: Arc<[u16]>,
 }
 
 /// Layout of a tensor in its memory.
@@ -506,7 +535,7 @@ fn tasks(contents: &Contents, addresses: &BTreeMap<u16, AddressEntry>) -> Result
         if let Some(missing) = task.addresses.iter().find(|address| !addresses.contains_key(address)) {
             return Err(dangling("task", id, "address", *missing));
         }
-        let entry = Task { id, processor, addresses: task.addresses.clone() };
+        let entry = Task { id, processor, addresses: task.addresses.as_slice().into() };
         if all.insert(id, entry).is_some() {
             return Err(LoadableError::Twice { part: "task", id });
         }
@@ -516,6 +545,9 @@ fn tasks(contents: &Contents, addresses: &BTreeMap<u16, AddressEntry>) -> Result
     let mut ordered = Vec::new();
     for submit in submits {
         for id in &submit.tasks {
+            if ordered.len() == MAX_TASKS {
+                return Err(LoadableError::TooManyTasks { limit: MAX_TASKS });
+            }
             let missing = || dangling("submit", submit.id, "task", *id);
             ordered.push(all.get(id).ok_or_else(missing)?.clone());
         }

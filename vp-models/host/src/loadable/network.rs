@@ -139,6 +139,32 @@ impl OperationWork {
         [("source", source)].into_iter().chain(destination).collect()
     }
 
+    /// The cubes in the order of their surface.
+    pub(super) fn cubes(&self) -> &[Cube] {
+        match self {
+            OperationWork::Bdma(_) => &[],
+            OperationWork::Convolution { cubes, .. } | OperationWork::Sdp { cubes, .. } => cubes,
+            OperationWork::Pdp { cubes, .. }
+            | OperationWork::Cdp { cubes, .. }
+            | OperationWork::Rubik { cubes, .. } => cubes,
+        }
+    }
+
+    /// Cubes in the order of their surface: true for those that the operation reads or writes.
+    pub(super) fn used_cubes(&self) -> Vec<bool> {
+        match self {
+            OperationWork::Convolution { descriptor, .. } => {
+                let has_masks = descriptor.weight_format != 0;
+                vec![true, has_masks, has_masks, true, true]
+            }
+            OperationWork::Sdp { descriptor, .. } => {
+                let [x1, x2, y] = descriptor.stages.map(|stage| stage.reads_memory());
+                vec![true, x1, x2, y, true]
+            }
+            _ => vec![true; self.cubes().len()],
+        }
+    }
+
     /// The cubes of parameters that it reads from memory.
     pub(super) fn parameters(&self) -> Vec<&Cube> {
         match self {
@@ -214,6 +240,7 @@ pub(super) struct Lists<'a> {
     task: &'a Task,
     operations: &'a [u8],
     surfaces: &'a [u8],
+    surface_index: i16,
     dependencies: &'a [u8],
     luts: Option<&'a [u8]>,
     num_luts: u16,
@@ -257,6 +284,7 @@ pub(super) fn lists<'a>(
         task,
         operations: list(loadable, task, network.operations.get(), "the list of operations")?,
         surfaces: list(loadable, task, network.surfaces.get(), "the list of surfaces")?,
+        surface_index: network.surfaces.get(),
         dependencies: list(loadable, task, network.dependencies.get(), "the list of dependencies")?,
         luts,
         num_luts: network.num_luts.get(),
@@ -300,7 +328,17 @@ fn short(what: impl Into<String>, offset: usize, bytes: usize, of: &[u8]) -> Loa
     LoadableError::Outside { what: what.into(), offset, bytes, size }
 }
 
-impl Lists<'_> {
+impl<'a> Lists<'a> {
+    /// The surfaces of all operations, to the end of their memory.
+    pub(super) fn surfaces(&self) -> &'a [u8] {
+        self.surfaces
+    }
+
+    /// Number of the address of the surfaces.
+    pub(super) fn surface_index(&self) -> i16 {
+        self.surface_index
+    }
+
     /// The structure at an offset of a list's entry.
     fn at<T>(&self, list: &[u8], what: &str, operation: usize, offset: usize) -> Result<T, LoadableError>
     where

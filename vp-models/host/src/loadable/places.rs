@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use vp_models::nvdla::cube::{Packing, Ram, Surface};
 use vp_models::nvdla::registers::RegisterMap;
 
-/// Addresses from which memory is allotted: that of the vendor's driver's pool, and that at which SRAMs begin.
-const DRAM: u64 = 0xc000_0000;
+/// Address from which memory is allotted: that of the vendor's driver's pool.
+pub(super) const DRAM: u64 = 0xc000_0000;
+/// Address at which SRAMs begin.
 const SRAM: u64 = 0x5000_0000;
 /// Number of which addresses are at least a multiple.
 const PAGE: u64 = 4096;
@@ -25,7 +26,17 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn allot(loadable: &Loadable, map: RegisterMap, atom: u32) -> Result<Places, LoadableError> {
-        let (mut dram, mut sram) = (DRAM, SRAM);
+        Places::allot_from(DRAM, loadable, map, atom)
+    }
+
+    /// Allots memory, that of the primary interface from an address on.
+    pub(super) fn allot_from(
+        start: u64,
+        loadable: &Loadable,
+        map: RegisterMap,
+        atom: u32,
+    ) -> Result<Places, LoadableError> {
+        let (mut dram, mut sram) = (start, SRAM);
         let mut bases = BTreeMap::new();
         for memory in loadable.memories() {
             let next = if memory.domain == Domain::Dram { &mut dram } else { &mut sram };
@@ -33,7 +44,7 @@ impl Places {
             bases.insert(memory.id, (base, memory.domain));
             *next = base.saturating_add(memory.image.len() as u64);
         }
-        let bytes = (dram - DRAM).max(sram - SRAM);
+        let bytes = (dram - start).max(sram - SRAM);
         if bytes > MAX_MEMORY_BYTES {
             return Err(LoadableError::TooLarge { bytes, limit: MAX_MEMORY_BYTES });
         }

@@ -5,7 +5,7 @@ use super::driver::{Kernel, Span};
 use super::error::{LoadableError, RunError};
 use super::fit;
 use super::network::operations;
-use super::places::Places;
+use super::places::{DRAM, Places};
 use super::{AddressEntry, Loadable, Processor, Tensor};
 use crate::bus::Bus;
 use crate::driver::Driver;
@@ -164,13 +164,28 @@ pub fn run_frames(
     frames: u32,
     host: &mut dyn Host,
 ) -> Result<Execution, RunError> {
+    run_from(DRAM, loadable, inputs, frames, host)
+}
+
+/// Runs a loadable so many times, as [`run_frames`], with its memory behind the primary interface from an address on: a page's, below
+/// 2^48.
+///
+/// # Errors
+/// As of [`run`].
+pub fn run_from(
+    dram: u64,
+    loadable: &Loadable,
+    inputs: &[Vec<u8>],
+    frames: u32,
+    host: &mut dyn Host,
+) -> Result<Execution, RunError> {
     let map = host.map();
     let mut driver = Driver::new(host, "its memory");
     let atom = memory_atom(&mut driver.bus, map)?;
     check_fit(loadable, &mut driver.bus, atom)?;
     check_inputs(loadable, inputs)?;
     check_operations(loadable)?;
-    let places = Places::allot(loadable, map, atom)?;
+    let places = Places::allot_from(dram, loadable, map, atom)?;
     for memory in loadable.memories() {
         let entry = AddressEntry { memory: memory.id, offset: 0, size: None };
         driver.bus.load(places.memory(entry), places.address(entry).0, &memory.image)?;

@@ -115,7 +115,7 @@ fn pooling(generation: Generation, source: &[u8]) -> Vec<u8> {
     Pooling { generation, version, ..Pooling::USUAL }.bytes(source)
 }
 
-pub(super) fn host(platform: &str) -> LocalHost {
+pub(crate) fn host(platform: &str) -> LocalHost {
     let description = Description::named(platform).expect("a built-in platform");
     LocalHost::new(Platform::build(&description).expect("a platform"))
 }
@@ -197,19 +197,28 @@ fn an_input_takes_the_place_of_what_the_loadable_has() {
     assert_eq!(execution.outputs[0].bytes, pooled(&input));
 }
 
-#[test]
-fn the_cpu_does_its_task_behind_the_accelerators() {
-    let halves = |values: &[f32]| {
-        values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect::<Vec<u8>>()
-    };
+fn halves(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect()
+}
+
+/// A task of the CPU alone: (0.5 + x)² of two pixels of three halves.
+pub(super) fn power(generation: Generation) -> Vec<u8> {
     // The lists of operations and of buffers, and one operation.
     let mut block = words(&[1, 2, 1]);
     block.resize(256, 0);
+    let is_long = generation == Generation::Long;
     let mut operation = vec![0];
+    if is_long {
+        operation.resize(4, 0);
+        operation.extend([1.0f32, 1.0].iter().flat_map(|value| value.to_le_bytes()));
+    }
     operation.extend([2.0f32, 1.0, 0.5].iter().flat_map(|value| value.to_le_bytes()));
-    operation.resize(16, 0);
+    operation.resize(if is_long { 24 } else { 16 }, 0);
     let buffer = |address: i16| {
         let mut buffer = words(&[address]);
+        if is_long {
+            buffer.extend([0; 4]);
+        }
         buffer.extend(64u32.to_le_bytes());
         buffer.extend(words(&[2, 2, 1, 3]));
         buffer.extend([64u32, 64].iter().flat_map(|stride| stride.to_le_bytes()));
@@ -224,12 +233,20 @@ fn the_cpu_does_its_task_behind_the_accelerators() {
     let set = |bytes: Vec<u8>| Piece { size: bytes.len(), bytes, flags: 3, domain: 0 };
     let mut pieces: Vec<Piece> = [block, operation, buffers, source].into_iter().map(set).collect();
     pieces.push(Piece { bytes: Vec::new(), size: 64, flags: 1 | MemoryTable::OUTPUT, domain: 0 });
-    let bytes = container(&pieces, [0, 11, 0], &[(2, &[0, 1, 2, 3, 4])]);
-    let execution = run(&Loadable::parse(&bytes).expect("whole"), &[], &mut host("nv_full")).expect("runs");
-    let left = &execution.outputs[0].bytes;
-    assert_eq!(left[..6], halves(&[2.25, 2.25, 16.0])[..]);
-    assert_eq!(left[32..38], halves(&[0.25, 20.25, 72.25])[..]);
-    assert_eq!(execution.time, Time::ZERO, "the CPU's work takes no simulated time");
+    let version = if is_long { [0, 12, 0] } else { [0, 11, 0] };
+    container(&pieces, version, &[(2, &[0, 1, 2, 3, 4])])
+}
+
+#[test]
+fn the_cpu_does_its_task_behind_the_accelerators() {
+    for generation in Generation::ALL {
+        let loadable = Loadable::parse(&power(generation)).expect("whole");
+        let execution = run(&loadable, &[], &mut host("nv_full")).expect("runs");
+        let left = &execution.outputs[0].bytes;
+        assert_eq!(left[..6], halves(&[2.25, 2.25, 16.0])[..], "{generation}");
+        assert_eq!(left[32..38], halves(&[0.25, 20.25, 72.25])[..], "{generation}");
+        assert_eq!(execution.time, Time::ZERO, "the CPU's work takes no simulated time");
+    }
 }
 
 #[test]

@@ -33,6 +33,7 @@ mod discover;
 mod error;
 mod loadable;
 pub mod log;
+pub mod made;
 pub mod player;
 pub mod recording;
 mod registers;

@@ -49,17 +49,6 @@ pub struct Compiled {
     pub left: Vec<String>,
 }
 
-impl Generation {
-    /// Version of the firmware interface that has this form of descriptors: the first with it, or the last without.
-    #[must_use]
-    pub const fn interface(self) -> Version {
-        match self {
-            Generation::Short => Version(0, 11, 0),
-            Generation::Long => Version(0, 12, 5),
-        }
-    }
-}
-
 /// Makes a loadable of a network, for a configuration and for drivers of a generation.
 ///
 /// Layers of the CPU at the network's end are left to the application, which [`Compiled::left`] names.
