@@ -94,12 +94,10 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
 
 /// Refuses a folder with something in it.
 fn check(folder: &Path) -> Result<(), Failure> {
-    match fs::read_dir(folder) {
-        Ok(mut entries) => match entries.next() {
-            None => Ok(()),
-            Some(_) => Err(Failure::new(format!("{} is there, and not empty", folder.display()))
-                .hint("name a folder that is made, or an empty one")),
-        },
+    match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::new(format!("{} is there, and not empty", folder.display()))
+            .hint("name a folder that is made, or an empty one")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(wrong(folder, error)),
     }

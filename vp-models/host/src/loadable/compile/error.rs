@@ -14,9 +14,9 @@ pub enum CompileError {
     Plan(#[from] PlanError),
     /// Layers that the CPU does, and the runtime's CPU tasks do not.
     #[error(
-        "the CPU does {}, and the runtime has only soft-max and power of halves, over cubes of one pixel, behind all else or between \
-         layers; {}",
-        names(.layers), advice(.layers)
+        "the CPU does {} between hardware layers, for which the runtime has no task; a configuration with a unit for it may do it, or the \
+         network may end before",
+        .layers.join(", ")
     )]
     Cpu {
         /// Names of the layers, each with what the CPU does.
@@ -79,12 +79,4 @@ pub enum CompileError {
     /// The loadable as written is none.
     #[error(transparent)]
     Loadable(#[from] LoadableError),
-}
-
-fn names(layers: &[String]) -> String {
-    layers.join(", ")
-}
-
-fn advice(_: &[String]) -> &'static str {
-    "leave such layers out of the network, or choose a configuration with a unit for them"
 }

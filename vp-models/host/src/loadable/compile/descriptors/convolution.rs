@@ -29,7 +29,7 @@ fn input(cdma: &Group) -> layout::Convolution {
         D_BANK::*, D_BATCH_NUMBER::*, D_BATCH_STRIDE::*, D_CONV_STRIDE::*, D_CVT_CFG::*, D_CVT_OFFSET::*,
         D_CVT_SCALE::*, D_DATAIN_FORMAT::*, D_ENTRY_PER_SLICE::*, D_FETCH_GRAIN::*, D_MEAN_FORMAT::*,
         D_MEAN_GLOBAL_0::*, D_MEAN_GLOBAL_1::*, D_MISC_CFG::*, D_WEIGHT_FORMAT::*, D_WEIGHT_SIZE_0::*,
-        D_ZERO_PADDING::*, D_ZERO_PADDING_VALUE::*,
+        D_ZERO_PADDING::*,
     };
     let signed = |field| I16::new(cdma.sign_extended(field) as i16);
     let is_image = cdma.flag(DATAIN_FORMAT);
@@ -61,7 +61,6 @@ fn input(cdma: &Group) -> layout::Convolution {
         pad_right: byte(cdma, PAD_RIGHT),
         pad_top: byte(cdma, PAD_TOP),
         pad_bottom: byte(cdma, PAD_BOTTOM),
-        pad_value: signed(PAD_VALUE),
         in_precision: byte(cdma, IN_PRECISION),
         proc_precision: byte(cdma, PROC_PRECISION),
         input: Converter {
@@ -79,6 +78,7 @@ fn sequence(input: layout::Convolution, csc: &Group) -> layout::Convolution {
     use csc::{
         D_DATAIN_SIZE_EXT_0::*, D_DATAIN_SIZE_EXT_1::*, D_DATAOUT_SIZE_0::*, D_DILATION_EXT::*,
         D_POST_Y_EXTENSION::*, D_PRA_CFG::*, D_RELEASE::*, D_WEIGHT_SIZE_EXT_0::*, D_WEIGHT_SIZE_EXT_1::*,
+        D_ZERO_PADDING_VALUE::*,
     };
     layout::Convolution {
         input_width: half(csc, DATAIN_WIDTH_EXT),
@@ -94,6 +94,8 @@ fn sequence(input: layout::Convolution, csc: &Group) -> layout::Convolution {
         post_extension: byte(csc, Y_EXTENSION),
         release: half(csc, RLS_SLICES),
         pra_truncate: byte(csc, PRA_TRUNCATE),
+        // CDMA has the same, if it pads.
+        pad_value: I16::new(csc.sign_extended(PAD_VALUE) as i16),
         ..input
     }
 }
