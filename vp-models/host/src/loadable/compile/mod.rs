@@ -29,7 +29,7 @@ pub use error::CompileError;
 use self::check::Driven;
 use self::memory::LoadableMemory;
 use self::task::{StepWork, TaskStep};
-use super::contents::{Contents, SubmitTable};
+use super::contents::{BlobTable, Contents, MemoryTable, SubmitTable};
 use super::network::operations;
 use super::places::Places;
 use super::{Generation, Loadable, MAX_MEMORY_BYTES, Version};
@@ -47,6 +47,25 @@ pub struct Compiled {
     pub network: Network,
     /// Layers behind the loadable's, which the application does: their names, each with what the CPU does.
     pub left: Vec<String>,
+}
+
+impl Compiled {
+    /// Puts an input into the loadable, as its memory has it ([`Tensor::pack`](crate::network::Tensor::pack)). The application then binds none.
+    pub fn fix_input(&mut self, memory: Vec<u8>) {
+        const NAME: &str = "input";
+        let size = memory.len() as u64;
+        self.contents.blobs.push(BlobTable {
+            name: NAME.to_owned(),
+            size,
+            data: memory,
+            ..BlobTable::default()
+        });
+        // Input comes first.
+        if let Some(input) = self.contents.memories.first_mut() {
+            input.flags = MemoryTable::ALLOC | MemoryTable::SET;
+            (input.contents, input.offsets) = (vec![NAME.to_owned()], vec![0]);
+        }
+    }
 }
 
 /// Makes a loadable of a network, for a configuration and for drivers of a generation.
