@@ -1,4 +1,4 @@
-//! Who waits for whom: a task's dependency graph, as the driver takes it.
+//! A task's dependency graph, as the driver takes it: the operations that wait for others.
 //!
 //! An operation tells one other of each kind of an event of its own, and waits until as many events have come as it counts. A plan's step may be
 //! waited for by several of one kind; the driver needs the first of them alone, because each unit begins its operations in their order.
@@ -26,7 +26,7 @@ enum Event {
 /// Operations of a step.
 #[derive(Clone, Debug)]
 pub(super) struct StepOperations {
-    /// Their kinds, in the order of the data.
+    /// Kinds of the operations, in the order of the data.
     pub(super) kinds: Vec<OperationKind>,
     /// True if SDP reads a cube from memory, behind a convolution or alone.
     pub(super) reads_operands: bool,

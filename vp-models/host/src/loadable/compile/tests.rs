@@ -1,11 +1,11 @@
-//! What the driver does with dependency graphs: a model of it that knows chains, groups and events, and units that take as long as they like.
+//! Dependency graphs before a model of the driver, which knows chains, groups and events, and units that take as long as they like.
 
 use super::dependencies::{self, StepOperations};
 use crate::loadable::layout::Dependency;
 use crate::loadable::network::OperationKind;
 use proptest::prelude::*;
 
-/// What the driver and the units have done of an operation.
+/// Progress of an operation in the driver and its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Progress {
     programmed: bool,
