@@ -70,7 +70,12 @@ fn run(graph: &[Dependency], mut next: impl FnMut(usize) -> usize) -> Vec<Vec<bo
         let Some(&(at, event)) = possible.get(next(possible.len())) else { break };
         match event {
             PROGRAMMED => progress[at].programmed = true,
-            ENABLED => progress[at].enabled = true,
+            ENABLED => {
+                let chain = &chains[usize::from(graph[at].kind)];
+                let before = chain.iter().take_while(|&&other| other != at);
+                assert!(before.into_iter().all(|&other| progress[other].enabled), "enabled out of order");
+                progress[at].enabled = true;
+            }
             COMPLETED => progress[at].completed = true,
             _ => {
                 progress[at].begun = true;
