@@ -577,7 +577,7 @@ impl Drafter<'_> {
         };
         let source = placed.source;
         match (self.code(input), self.code(output)) {
-            (Some(one), Some(other)) if one != other => {
+            (own, Some(wanted)) if own != Some(wanted) => {
                 let channels = view.cube.channels as usize;
                 let kind = DraftKind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] };
                 let draft = self.draft(at, kind, vec![source], [view.cube; 2], output);
