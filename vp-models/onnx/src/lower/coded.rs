@@ -1,9 +1,10 @@
 //! Operations of drafts with their numbers in codes.
 
 use super::codes::CubeCodes;
-use super::draft::{Draft, DraftActivation, DraftKind, Function, Kernels, Weights};
+use super::draft::{Draft, DraftActivation, DraftKind, Kernels, Weights};
 use super::drafter::Reason;
-use super::fit::{bias, converter, factor, half, kernel_factors};
+use super::fit::{KernelFactors, bias, converter, factor, half, kernel_factors};
+use super::function::Function;
 use super::ranges::{RangeMethod, Ranges};
 use super::view::{CubeAxis, View};
 use super::{Code, Hardware, WeightScales};
@@ -112,14 +113,8 @@ impl<'a> Coded<'a> {
         let DraftActivation::Table(function, before) = self.draft.activation else {
             return Ok((None, converter(unit / scale, zero).ok_or_else(large)?));
         };
-        let (low, high) = function.bend();
-        let (least, most) = match self.ranges.get(&before) {
-            Some(distribution) => distribution.limits(RangeMethod::MinMax),
-            None => (f32::NEG_INFINITY, f32::INFINITY),
-        };
-        let (low, high) = (low.max(least.into()), high.min(most.into()));
-        // Numbers on one side of where it bends are a line's.
-        let (low, high) = if low < high { (low, high) } else { function.bend() };
+        let seen = self.ranges.get(&before).map(|distribution| distribution.limits(RangeMethod::MinMax));
+        let (low, high) = function.table_of_sums(seen);
         let of = |number: f64| f64::from(function.of(number as f32));
         // Answers have 16 bits and end there: as far as the output's codes go, whatever of that lies beyond the table.
         let ends = [-128, 127].map(|code| f64::from(self.makes.number(code)).abs());
@@ -131,7 +126,7 @@ impl<'a> Coded<'a> {
     /// The table of the draft's function in fp16, if it has one.
     fn look_up_of_halves(&self) -> Option<LookUp> {
         match self.draft.activation {
-            DraftActivation::Table(function, _) => Some(function.look_up_of_halves()),
+            DraftActivation::Table(function, _) => look_up_of_halves(function),
             _ => None,
         }
     }
@@ -380,42 +375,16 @@ impl<'a> Coded<'a> {
             bias: None,
             scales: None,
             activation: Activation::None,
-            look_up: Some(function.look_up_of_halves()),
+            look_up: look_up_of_halves(function),
             converter: Converter::NONE,
         })
     }
 }
 
-impl Function {
-    /// The numbers between which it is no line: a table goes on beyond them as the function does.
-    fn bend(self) -> (f64, f64) {
-        match self {
-            Function::Clip(low, high) => {
-                let [low, high] = [low, high].map(f64::from);
-                match (low.is_finite(), high.is_finite()) {
-                    (true, true) => (low, high),
-                    (true, false) => (low, low + 1.0),
-                    (false, true) => (high - 1.0, high),
-                    (false, false) => (-1.0, 1.0),
-                }
-            }
-            Function::Unary(_) => (-8.0, 8.0),
-        }
-    }
-
-    /// The function's table in fp16.
-    fn look_up_of_halves(self) -> LookUp {
-        let (low, high) = self.bend();
-        LookUp::of(|number| f64::from(self.of(number as f32)), low, high, Precision::Fp16, [1.0; 2])
-    }
-
-    /// Value at a number.
-    pub(crate) fn of(self, number: f32) -> f32 {
-        match self {
-            Function::Clip(low, high) => number.clamp(low, high),
-            Function::Unary(unary) => unary.of(number),
-        }
-    }
+/// The function's table in fp16, if it has one.
+fn look_up_of_halves(function: Function) -> Option<LookUp> {
+    let (low, high) = function.table_of_halves()?;
+    Some(LookUp::of(|number| f64::from(function.of(number as f32)), low, high, Precision::Fp16, [1.0; 2]))
 }
 
 /// A bias of numbers in fp16, if any is not zero.

@@ -1,8 +1,9 @@
 //! Layers before their numbers are codes: what runs on which unit, in the numbers of the model.
 
+use super::function::Function;
 use super::view::View;
 use vp_host::network::{PairMethod, Pooling, Shape, Window};
-use vp_tensors::{Graph, LocalResponse, Unary, ValueId};
+use vp_tensors::{Graph, LocalResponse, ValueId};
 
 /// Place of a draft among all; none for the network's input.
 pub(crate) type Source = Option<usize>;
@@ -47,14 +48,6 @@ pub(crate) enum DraftKind {
     Upsampling(u32),
     Slice([u32; 3]),
     Cpu(Box<OnCpu>),
-}
-
-/// Function of an element.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Function {
-    Unary(Unary),
-    /// Limits, which may be infinite.
-    Clip(f32, f32),
 }
 
 /// Function of what a layer computes.

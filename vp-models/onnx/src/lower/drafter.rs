@@ -347,13 +347,22 @@ impl<'a> Drafter<'a> {
         self.drafts.len() - 1
     }
 
-    /// The draft that makes a value which only the node at that place reads, if the node can become a part of it.
-    pub(crate) fn absorbing(&self, value: ValueId, node: usize, output: ValueId) -> Option<usize> {
+    /// The draft that makes a value which only the node at that place reads, if the node can become a part of it. A value in codes
+    /// is rounded and limited before the node.
+    pub(crate) fn absorbing(&self, value: ValueId, node: usize) -> Option<usize> {
+        self.code(value).is_none().then(|| self.only_maker(value, node))?
+    }
+
+    /// The draft as of [`Drafter::absorbing`] for a node that limits numbers, which between the same codes it may do before they are codes.
+    pub(crate) fn absorbing_limit(&self, value: ValueId, node: usize, output: ValueId) -> Option<usize> {
+        let is_same = self.code(value).is_none() || self.code(value) == self.code(output);
+        is_same.then(|| self.only_maker(value, node))?
+    }
+
+    fn only_maker(&self, value: ValueId, node: usize) -> Option<usize> {
         let at = self.places.get(&value)?.source?;
         let is_only = self.uses.only_reader(value) == Some(node);
-        let is_coded = self.code(value).is_some() && self.code(value) != self.code(output);
-        (is_only && !is_coded && self.drafts[at].value == Some(value) && self.drafts[at].takes_activation())
-            .then_some(at)
+        (is_only && self.drafts[at].value == Some(value) && self.drafts[at].takes_activation()).then_some(at)
     }
 
     /// Notes that a node has become a part of the draft that made its input.

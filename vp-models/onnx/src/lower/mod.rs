@@ -11,6 +11,7 @@ mod draft;
 mod drafter;
 mod fit;
 mod floats;
+mod function;
 mod nodes;
 mod patterns;
 mod ranges;
