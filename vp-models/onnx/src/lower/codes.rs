@@ -136,6 +136,7 @@ fn recoding(name: String, source: Source, cube: Shape) -> Draft {
         input: cube,
         output: cube,
         value: None,
+        view: None,
         activation: DraftActivation::None,
     }
 }
@@ -157,8 +158,8 @@ fn recode_behind(drafts: &mut Vec<Draft>, at: usize) -> usize {
     let sources = drafts.iter_mut().flat_map(|draft| &mut draft.sources);
     sources.filter(|source| **source == Some(at)).for_each(|source| *source = Some(new));
     let made = recoding(format!("{} codes", drafts[at].name), Some(at), drafts[at].output);
-    let value = drafts[at].value.take();
-    drafts.push(Draft { value, ..made });
+    let (value, view) = (drafts[at].value.take(), drafts[at].view.clone());
+    drafts.push(Draft { value, view, ..made });
     new
 }
 
@@ -231,7 +232,7 @@ pub(crate) fn limit(drafts: &mut Vec<Draft>, order: &mut Vec<usize>, codes: &mut
                 .filter(|source| **source == Some(at))
                 .for_each(|source| *source = Some(new));
         }
-        let Draft { name, output, value, .. } = drafts[at].clone();
+        let Draft { name, output, value, view, .. } = drafts[at].clone();
         drafts[at].value = None;
         drafts.push(Draft {
             name: format!("{name} limit"),
@@ -241,6 +242,7 @@ pub(crate) fn limit(drafts: &mut Vec<Draft>, order: &mut Vec<usize>, codes: &mut
             input: output,
             output,
             value,
+            view,
             activation: DraftActivation::None,
         });
         codes.drafts.push(code);

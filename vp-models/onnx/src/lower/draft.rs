@@ -21,6 +21,8 @@ pub(crate) struct Draft {
     pub(crate) output: Shape,
     /// Value of the graph that it gives; none if it is an intermediate step of one node.
     pub(crate) value: Option<ValueId>,
+    /// The value in its cube.
+    pub(crate) view: Option<View>,
     /// Function of what it computes, before that is written.
     pub(crate) activation: DraftActivation,
 }

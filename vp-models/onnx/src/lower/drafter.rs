@@ -257,6 +257,7 @@ impl<'a> Drafter<'a> {
             input,
             output: output.cube,
             value: Some(value),
+            view: None,
             activation: super::draft::DraftActivation::None,
         };
         Ok(self.add(draft, value, output))
@@ -290,6 +291,7 @@ impl<'a> Drafter<'a> {
             input: placed.view.cube,
             output: view.cube,
             value: Some(value),
+            view: None,
             activation: super::draft::DraftActivation::None,
         }
     }
@@ -333,7 +335,7 @@ impl<'a> Drafter<'a> {
 
     /// Adds a draft that gives a value in that view.
     pub(crate) fn add(&mut self, draft: Draft, value: ValueId, view: View) -> PlacedValue {
-        let at = self.push(draft);
+        let at = self.push(Draft { view: Some(view.clone()), ..draft });
         let placed = PlacedValue { source: Some(at), view };
         self.places.insert(value, placed.clone());
         placed
@@ -428,6 +430,7 @@ impl<'a> Drafter<'a> {
             input: sizes[0],
             output: sizes[1],
             value: Some(value),
+            view: None,
             activation: super::draft::DraftActivation::None,
         }
     }

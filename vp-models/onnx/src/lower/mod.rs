@@ -481,10 +481,7 @@ fn as_written(floats: &FloatGraph) -> Graph {
 const PLANNED: std::ops::Range<u64> = 0x8000_0000..0x1_0000_0000;
 
 fn origin(draft: &Draft, floats: &FloatGraph, code: Code) -> LayerOrigin {
-    let view = match &draft.kind {
-        DraftKind::Cpu(on_cpu) => on_cpu.output.clone(),
-        _ => View::of_cube(draft.output),
-    };
+    let view = draft.view.clone().unwrap_or_else(|| View::of_cube(draft.output));
     LayerOrigin {
         nodes: draft.nodes.iter().map(|at| floats.graph.nodes[*at].name.clone()).collect(),
         value: draft.value,
