@@ -11,7 +11,8 @@ use super::{Code, Hardware, WeightScales};
 use std::sync::Arc;
 use vp_host::network::{
     self as host, Activation, Bias, ChannelProduct, Converter, Convolution, CpuProgram, CubeAxes,
-    Elementwise, Encoding, LookUp, Normalisation, Operation, PairMethod, Scales, Scaling, Slice, Sum,
+    Elementwise, Encoding, LookUp, Method, Normalisation, Operation, PairMethod, Pooling, Scales, Scaling,
+    Slice, Sum,
 };
 use vp_models::nvdla::numeric::Precision;
 
@@ -46,7 +47,7 @@ impl<'a> Coded<'a> {
             DraftKind::Convolution(kernels) if self.hardware.is_integer => self.convolution(kernels),
             DraftKind::Convolution(kernels) => Ok(self.convolution_of_halves(kernels)),
             DraftKind::Scaling { scales, addends } => self.scaling(scales, addends),
-            DraftKind::Pooling(pooling) => Ok(Operation::Pooling(*pooling)),
+            DraftKind::Pooling(pooling) => self.pooling(*pooling),
             DraftKind::Sum { takes_first_off } => self.sum(*takes_first_off),
             DraftKind::Pair(method) => self.pair(*method),
             DraftKind::ChannelProduct => {
@@ -57,6 +58,9 @@ impl<'a> Coded<'a> {
             DraftKind::Concatenation => Ok(Operation::Concatenation),
             DraftKind::Normalisation(response) => {
                 let of = &self.reads[0];
+                if of.zero != 0 {
+                    return Err("CDP squares codes, and its input has a zero point".to_owned());
+                }
                 let numbers = [response.alpha, response.beta, response.bias, of.scale].map(f64::from);
                 let converter = match self.hardware.is_integer {
                     true => Some(
@@ -80,6 +84,14 @@ impl<'a> Coded<'a> {
                 let output = encoding(&on_cpu.output, self.makes);
                 Ok(Operation::Cpu(CpuProgram { graph: Arc::new(on_cpu.graph.clone()), inputs, output }))
             }
+        }
+    }
+
+    fn pooling(&self, pooling: Pooling) -> Result<Operation, Reason> {
+        let pads = [pooling.window.before, pooling.window.after].concat().iter().any(|padding| *padding > 0);
+        match pooling.method == Method::Average && pads && self.reads[0].zero != 0 {
+            true => Err("PDP pads with the code 0, and its input has a zero point".to_owned()),
+            false => Ok(Operation::Pooling(pooling)),
         }
     }
 

@@ -375,7 +375,7 @@ fn assembled(
     let mut tail_places: Vec<Source> = tail_inputs.iter().map(|placed| placed.source).collect();
     if hardware.is_integer {
         let before = drafts.len();
-        codes::requantise(&mut drafts, &mut order, floats, start);
+        codes::requantise(&mut drafts, &mut order, (floats, ranges, options.method), (start, &tail_places));
         for new in (before..drafts.len()).filter(|new| drafts[*new].value.is_some()) {
             let of = drafts[new].sources[0];
             tail_places.iter_mut().filter(|place| **place == of).for_each(|place| *place = Some(new));
