@@ -275,7 +275,8 @@ pub fn lower(
     let is_quantised = !floats.codes.is_empty();
     let hardware = hardware(config, options, is_quantised)?;
     let ranges = match hardware.is_integer {
-        true => observed(&floats, samples)?,
+        true if is_quantised => observed(&as_written(&floats), options.method, samples)?,
+        true => observed(&floats.graph, options.method, samples)?,
         false => Ranges::new(),
     };
     let mut refused = BTreeMap::new();
@@ -334,14 +335,14 @@ fn hardware(config: &Config, options: &LowerOptions, is_quantised: bool) -> Resu
 }
 
 /// Numbers that occur in samples.
-fn observed(floats: &FloatGraph, samples: Samples<'_>) -> Result<Ranges, LowerError> {
+fn observed(graph: &Graph, method: RangeMethod, samples: Samples<'_>) -> Result<Ranges, LowerError> {
     let mut ranges = Ranges::new();
     for (at, sample) in samples.enumerate() {
         let sample = sample.map_err(LowerError::NoSample)?;
-        for (value, tensor) in floats.graph.inputs.iter().zip(&sample) {
-            note(&mut ranges, *value, tensor);
+        for (value, tensor) in graph.inputs.iter().zip(&sample) {
+            note(&mut ranges, method, *value, tensor);
         }
-        let ran = floats.graph.run_each(&sample, &mut |value, tensor| note(&mut ranges, value, tensor));
+        let ran = graph.run_each(&sample, &mut |value, tensor| note(&mut ranges, method, value, tensor));
         ran.map_err(|error| LowerError::Sample { number: at + 1, error: Box::new(error) })?;
     }
     Ok(ranges)
