@@ -323,6 +323,12 @@ fn hardware(config: &Config, options: &LowerOptions, is_quantised: bool) -> Resu
         Precision::Fp16 if !has_fp16 => {
             return wrong(format!("{} computes int8; nv_full has fp16", config.name));
         }
+        Precision::Fp16 if is_quantised => {
+            return wrong(
+                "the model is quantised, and its codes limit numbers as fp16 would not; int8 has them"
+                    .to_owned(),
+            );
+        }
         Precision::Int16 => return wrong("models are run in int8 or fp16".to_owned()),
         _ => {}
     }
