@@ -48,6 +48,9 @@ pub(crate) struct Drafter<'a> {
     is_start_fixed: bool,
     /// Reasons for which nodes are the CPU's.
     pub(crate) on_cpu: BTreeMap<usize, Reason>,
+    /// Nodes that a draft of the CPU's computes, and how often it was one that another computes as well.
+    is_computed: Vec<bool>,
+    repeated: usize,
     /// Nodes before all units that multiply or pool, and nodes behind all of these.
     pub(crate) is_early: Vec<bool>,
     pub(crate) is_late: Vec<bool>,
@@ -76,14 +79,15 @@ pub(crate) fn draft(
     hardware: &Hardware,
     refused: &BTreeMap<usize, Reason>,
 ) -> Result<Drafts, NoNetwork> {
-    match Drafter::new(floats, hardware, refused, false)?.finish() {
-        Err(NoNetwork::SeveralStarts) => Drafter::new(floats, hardware, refused, true)?.finish(),
+    let starting = |is_fixed| Drafter::new(floats, hardware, refused, is_fixed)?.finish();
+    match starting(false) {
+        Err(NoNetwork::SeveralStarts) => starting(true),
         drafts => drafts,
     }
 }
 
 /// Returns true if a unit does an operator that is worth starting units for.
-fn is_heavy(node: &Node, floats: &FloatGraph) -> bool {
+pub(super) fn is_heavy(node: &Node, floats: &FloatGraph) -> bool {
     let is_constant = |at: usize| {
         node.inputs.get(at).copied().flatten().is_some_and(|id| floats.graph.constant(id).is_some())
     };
@@ -132,6 +136,8 @@ impl<'a> Drafter<'a> {
             start: None,
             is_start_fixed,
             on_cpu: refused.clone(),
+            is_computed: vec![false; count],
+            repeated: 0,
             is_early,
             is_late,
         };
@@ -232,6 +238,17 @@ impl<'a> Drafter<'a> {
         if sources.iter().any(|source| !self.places.contains_key(source)) {
             return Err(NoNetwork::SeveralStarts);
         }
+        self.repeated += nodes.iter().filter(|at| self.is_computed[**at]).count();
+        if self.repeated > self.floats.graph.nodes.len() {
+            let shared = self.shared(&nodes);
+            if !shared.is_empty() {
+                for value in shared {
+                    self.by_cpu(value)?;
+                }
+                return self.by_cpu(value);
+            }
+        }
+        nodes.iter().for_each(|at| self.is_computed[*at] = true);
         let output = View::natural(self.shape(value)).ok_or_else(|| self.no_cube(value))?;
         let placed: Vec<PlacedValue> = sources.iter().map(|source| self.places[source].clone()).collect();
         let mut graph = self.part(&nodes, &sources, &[value]);
@@ -261,6 +278,19 @@ impl<'a> Drafter<'a> {
             activation: super::draft::DraftActivation::None,
         };
         Ok(self.add(draft, value, output))
+    }
+
+    /// Values that nodes read of others which have been computed before: rather than computing all again, these become cubes.
+    fn shared(&self, nodes: &BTreeSet<usize>) -> BTreeSet<ValueId> {
+        let new = nodes.iter().filter(|at| !self.is_computed[**at]);
+        let read = new.flat_map(|at| self.floats.graph.nodes[*at].inputs.iter().flatten().copied());
+        let is_shared = |value: &ValueId| {
+            let is_computed = self.uses.maker(*value).is_some_and(|at| self.is_computed[at]);
+            let Value { shape, element_type, .. } = self.value(*value);
+            let is_cube = *element_type == ElementType::Float && View::natural(shape).is_some();
+            is_computed && is_cube && !self.places.contains_key(value)
+        };
+        read.filter(is_shared).collect()
     }
 
     /// A draft of the CPU's that moves a tensor into another view.
