@@ -6,11 +6,14 @@ use crate::cli::Failure;
 use std::path::Path;
 use vp_host::network::{Network, Plan};
 use vp_models::platform::Description;
+use vp_onnx::lower::Lowered;
 
 /// A network and its plan.
 pub(in crate::cli) struct Planned {
     pub(in crate::cli) network: Network,
     pub(in crate::cli) plan: Plan,
+    /// Model of which the network is made, with notes about it.
+    pub(in crate::cli) model: Option<(Lowered, Vec<String>)>,
 }
 
 /// Plans a network for a platform.
@@ -28,13 +31,14 @@ pub(in crate::cli) fn planned(
         InputKind::Network(named) => {
             let network = named.load(&reading.options())?;
             let plan = network::plan((&named, &network), description, &placement.options(1))?;
-            Ok(Planned { network, plan })
+            Ok(Planned { network, plan, model: None })
         }
         InputKind::Model(path) => {
-            let network = model::lowered(&path, (reading, models), description)?;
+            let (lowered, notes) = model::lowered(&path, (reading, models), description)?;
+            let network = lowered.network.clone();
             let named = super::Named::File(path);
             let plan = network::plan((&named, &network), description, &placement.options(1))?;
-            Ok(Planned { network, plan })
+            Ok(Planned { network, plan, model: Some((lowered, notes)) })
         }
         InputKind::Suite | InputKind::Traces(_) => Err(no_network()),
     }
