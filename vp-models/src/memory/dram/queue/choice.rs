@@ -17,26 +17,29 @@ pub(in super::super) enum NextCommand {
     Nothing,
 }
 
-/// Place in the order of service: true behind all commands for which it is not, then priority, then age.
-type Place = (bool, (u8, u64));
-
 /// Command that the accesses to a bank need next.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Need {
     command: DramCommand,
-    /// Number of the entry that it is for.
+    /// Number of the entry that it is for, and its place in the order of service.
     number: u64,
-    place: Place,
+    order: u64,
+    /// True if the row was opened for that entry.
+    is_under_way: bool,
     /// Number of the first entry in the order of service.
     first: u64,
     /// True if the row stays open for an entry until its column command.
     stays: bool,
+    /// First clock in which it may be given, found when the channel had been given so many commands.
+    earliest: u64,
+    given: u64,
 }
 
 /// Command that is chosen of those that may be given.
 #[derive(Debug, Clone, Copy)]
 struct Best {
-    place: Place,
+    /// True behind all for which it is not, then the place in the order of service.
+    key: (bool, u64),
     number: u64,
     command: DramCommand,
     /// Column command that comes behind CAS.
@@ -44,9 +47,9 @@ struct Best {
 }
 
 impl Entry {
-    /// Returns the place in the order of service: priority, then age.
-    fn order(&self) -> (u8, u64) {
-        (u8::MAX - self.priority, self.number)
+    /// Returns the place in the order of service: by priority, then by age. A pair of both takes a third longer to choose from.
+    fn order(&self) -> u64 {
+        u64::from(u8::MAX - self.priority) << 56 | self.number
     }
 }
 
@@ -56,12 +59,13 @@ impl BankQueue {
     /// the configuration lets it.
     fn find_need(
         &self,
-        writing: bool,
         bank: u32,
-        open_row: Option<u32>,
+        writing: bool,
         overdue: Option<u64>,
+        banks: &Banks,
         config: &DramConfig,
     ) -> Option<Need> {
+        let open_row = banks.open_row(bank);
         let ready = self.entries[usize::from(writing)].iter().filter(|entry| entry.after.is_none());
         let other = self.entries[usize::from(!writing)].iter();
         let entries =
@@ -91,13 +95,16 @@ impl BankQueue {
             (Some(open), None) => (row_command(CommandKind::Precharge, open), first),
             (None, _) => (row_command(CommandKind::Activate, first.at.row), first),
         };
-        // A column command goes before one for a row, or only that of an access under way.
-        let is_behind = match config.scheduler {
-            Scheduler::OldestReady => self.opened_for != Some(entry.number),
-            _ => !command.kind.is_column(),
-        };
-        let place = (is_behind, entry.order());
-        Some(Need { command, number: entry.number, place, first: first.number, stays })
+        Some(Need {
+            command,
+            number: entry.number,
+            order: entry.order(),
+            is_under_way: self.opened_for == Some(entry.number),
+            first: first.number,
+            stays,
+            earliest: banks.earliest(command),
+            given: banks.given(),
+        })
     }
 }
 
@@ -113,23 +120,27 @@ impl Queues {
         self.choose_direction(config, now);
         for &bank in &self.busy {
             let queue = &mut self.banks[bank as usize];
-            if queue.need.is_none() {
-                let need = queue.find_need(self.writing, bank, banks.open_row(bank), self.overdue, config);
-                queue.need = Some(need);
+            match &mut queue.need {
+                None => queue.need = Some(queue.find_need(bank, self.writing, self.overdue, banks, config)),
+                Some(Some(need)) if need.given != banks.given() => {
+                    (need.earliest, need.given) = (banks.earliest(need.command), banks.given());
+                }
+                Some(_) => {}
             }
         }
         let needs = || {
-            let free = self.busy.iter().filter(|&&bank| !held.has(banks.unit_of(bank), bank));
-            free.filter_map(|&bank| self.banks[bank as usize].need.flatten())
+            let free = self.busy.iter().filter(|&&bank| !held.has(bank, banks));
+            free.filter_map(|&bank| self.banks[bank as usize].need.as_ref()?.as_ref())
         };
         let in_order = (config.scheduler == Scheduler::Fcfs).then(|| needs().map(|need| need.first).min());
         let mut soonest = u64::MAX;
         let mut best: Option<Best> = None;
-        for Need { mut command, number, place, first, stays } in needs() {
+        for need in needs() {
+            let &Need { mut command, number, order, is_under_way, first, stays, mut earliest, given: _ } =
+                need;
             if in_order.is_some_and(|number| number != Some(first)) && !stays {
                 continue;
             }
-            let mut earliest = banks.earliest(command);
             let mut synced = None;
             if command.kind.is_column() && banks.needs_sync(command.bank, earliest.max(now)) {
                 synced = Some(command);
@@ -137,12 +148,19 @@ impl Queues {
                 earliest = banks.earliest(command).max(earliest.saturating_sub(1));
             }
             soonest = soonest.min(earliest);
-            if earliest <= now && best.is_none_or(|best| place < best.place) {
-                best = Some(Best { place, number, command, synced });
+            // A column command goes before one for a row and before CAS, or only that of an access under way; among equals, the first
+            // in the order of service.
+            let is_behind = match config.scheduler {
+                Scheduler::OldestReady => !is_under_way,
+                _ => !command.kind.is_column(),
+            };
+            let key = (is_behind, order);
+            if earliest <= now && best.is_none_or(|best| key < best.key) {
+                best = Some(Best { key, number, command, synced });
             }
         }
         match best {
-            Some(Best { place: _, number, command, synced }) => {
+            Some(Best { key: _, number, command, synced }) => {
                 self.behind_sync = synced.map(|column| (column, number));
                 NextCommand::Give(command, number)
             }
