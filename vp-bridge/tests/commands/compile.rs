@@ -17,11 +17,7 @@ fn printed(output: &Output) -> String {
 fn refused(arguments: &[&str], folder: &Path) -> String {
     let output = vp(arguments, folder);
     assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    assert_eq!(
-        fs::read_dir(folder).unwrap().filter(|entry| is_loadable(entry)).count(),
-        0,
-        "no file is left"
-    );
+    assert_eq!(fs::read_dir(folder).unwrap().filter(is_loadable).count(), 0, "no file is left");
     String::from_utf8(output.stderr).unwrap()
 }
 

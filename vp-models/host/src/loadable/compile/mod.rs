@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Facts about what the vendor's runtime and driver take are those of nvdla/sw: `Runtime.cpp`, `Loadable.cpp` and the firmware's `scheduler.c`,
-//! `conv.c`, `sdp.c`, `pdp.c`. [`rules`] names those that a plan can break.
+//! `conv.c`, `sdp.c`, `pdp.c`. `rules` names those that a plan can break.
 
 mod check;
 mod dependencies;
