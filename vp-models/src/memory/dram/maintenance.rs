@@ -35,9 +35,9 @@ pub(super) struct HeldBanks {
 }
 
 impl HeldBanks {
-    /// Returns true if a bank of this rank is one of them.
-    pub(super) fn has(&self, unit: u32, bank: u32) -> bool {
-        self.units >> unit & 1 == 1 || self.banks.contains(&bank)
+    /// Returns true if a bank is one of them.
+    pub(super) fn has(&self, bank: u32, banks: &Banks) -> bool {
+        self.units != 0 && self.units >> banks.unit_of(bank) & 1 == 1 || self.banks.contains(&bank)
     }
 }
 
