@@ -1,5 +1,6 @@
 //! The levels of a memory system: each takes transfers, and answers each once.
 
+use super::awaited::AwaitedEvent;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
 use std::cell::{Cell, RefCell};
@@ -32,7 +33,7 @@ pub(crate) trait Level {
     fn offer(&self, part: TransferPart) -> bool;
 
     /// Fires when there may be room again.
-    fn room(&self) -> &Event;
+    fn room(&self) -> &AwaitedEvent;
 
     /// Sets the function that is called once for each part taken: for a read when its data is there, for a
     /// write when the level has accepted it for good.

@@ -10,6 +10,7 @@ use super::queue::NextCommand;
 use super::timing::Timing;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
+use crate::memory::awaited::AwaitedEvent;
 use crate::memory::level::{Answers, TransferPart};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -37,7 +38,7 @@ pub(super) struct Channel {
     /// True if there was nothing to do at the last look, and nothing has arrived since.
     rests: Cell<bool>,
     answers: Rc<Answers>,
-    room: Event,
+    room: Rc<AwaitedEvent>,
 }
 
 impl Channel {
@@ -47,7 +48,7 @@ impl Channel {
         config: &DramConfig,
         (organisation, timing): (&Organisation, &Timing),
         answers: Rc<Answers>,
-        room: Event,
+        room: Rc<AwaitedEvent>,
     ) -> Rc<Channel> {
         let controller = Controller::new(config, organisation, *timing);
         let Timing { CL, tDQSCK, tBURST, nCAS, .. } = *timing;
