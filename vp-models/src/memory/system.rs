@@ -8,9 +8,10 @@ use super::level::{Level, TransferPart, parts};
 use crate::bus::axi::{Burst, Served, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
+use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use vp_core::{Event, Sim, Time};
 
@@ -36,7 +37,7 @@ pub(crate) struct MemorySystem {
     level: Rc<dyn Level>,
     places: RefCell<Vec<Rc<MasterPort>>>,
     directions: [Direction; 2],
-    open: RefCell<BTreeMap<u64, Open>>,
+    open: RefCell<FxHashMap<u64, Open>>,
     count: Cell<u64>,
 }
 

@@ -152,7 +152,7 @@ impl Channel {
             self.count(found.label(), entry.at);
             let is_read = matches!(command.kind, CommandKind::Read | CommandKind::ReadPrecharge);
             let data = time + self.read_latency;
-            for (owner, arrived) in entry.owners {
+            for (owner, arrived) in entry.owners() {
                 let latency = is_read.then(|| data - self.clock * arrived);
                 self.counts.borrow_mut().served(command.bank, found, latency);
                 if is_read {

@@ -13,8 +13,10 @@ pub(super) use choice::NextCommand;
 /// A burst that waits for its column command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Owners who are answered, with the clocks in which they came: more than one if accesses of one burst were merged.
-    pub(super) owners: Vec<(u64, u64)>,
+    /// Owner who is answered.
+    pub(super) owner: u64,
+    /// Owners of accesses to the same burst that were merged with it, with the clocks in which they came.
+    pub(super) merged: Vec<(u64, u64)>,
     pub(super) write: bool,
     pub(super) bank: u32,
     /// Rank or pseudo channel of the bank.
@@ -32,6 +34,13 @@ pub(super) struct Entry {
     /// True if a row was opened for it, and if another was closed before.
     pub(super) opened: bool,
     pub(super) closed: bool,
+}
+
+impl Entry {
+    /// Returns all owners who are answered, with the clocks in which they came.
+    pub(super) fn owners(&self) -> impl Iterator<Item = (u64, u64)> {
+        std::iter::once((self.owner, self.arrived)).chain(self.merged.iter().copied())
+    }
 }
 
 /// The accesses that wait for a bank.
@@ -141,7 +150,7 @@ impl Queues {
             return false;
         }
         entry.bytes = (entry.bytes.0.min(bytes.0), entry.bytes.1.max(bytes.1));
-        entry.owners.push((owner, arrived));
+        entry.merged.push((owner, arrived));
         entry.priority = entry.priority.max(priority);
         queue.need = None;
         true
