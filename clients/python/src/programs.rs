@@ -221,7 +221,7 @@ pub(crate) fn plan_options(
 ) -> PyResult<PlanOptions> {
     let placement: Placement = placement.parse().map_err(errors::description)?;
     let copies: Option<Copies> = copies.map(str::parse).transpose().map_err(errors::description)?;
-    Ok(PlanOptions { frames: batch, placement, sram_limit, copies })
+    Ok(PlanOptions { frames: batch, placement, sram_limit, copies, ends_apart: false })
 }
 
 /// Facts of a run, but for its outputs.

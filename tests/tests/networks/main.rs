@@ -4,6 +4,7 @@ mod built_in;
 mod channelwise;
 mod copies;
 mod formats;
+mod loadables;
 mod outputs;
 mod placement;
 mod planned;

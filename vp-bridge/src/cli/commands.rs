@@ -8,8 +8,8 @@ use clap::builder::{StyledStr, Styles};
 #[cfg(target_os = "linux")]
 use super::qemu;
 use super::{
-    Failure, Verdict, attach, attach_device, check_peer, compare, compare_rtl, demo, diff, live, loadable,
-    memory, plan, platform, regs, renode, replay, run, save, serve, shell, study,
+    Failure, Verdict, attach, attach_device, check_peer, compare, compare_rtl, compile, demo, diff, live,
+    loadable, memory, plan, platform, regs, renode, replay, run, save, serve, shell, study,
 };
 
 #[derive(Debug, Subcommand)]
@@ -57,6 +57,11 @@ pub(super) enum RunCommand {
     /// For each layer: the units that do it, the hardware layers that it is cut into, banks of the convolution buffer, bytes of input,
     /// weights and output, the address of its output, and estimated cycles. `vp plan conv` does the same for one convolution.
     Plan(plan::Args),
+    /// Compile a network or an ONNX model to a loadable that NVIDIA's runtime and driver run
+    ///
+    /// What the planner decides (see `vp plan`) is what the loadable says. Layers of the CPU at the network's beginning and end are the
+    /// application's, and named; a network that the runtime, the driver or the hardware could not run is refused with the rule.
+    Compile(compile::Args),
     /// List, describe, check and print platforms
     Platform(platform::Args),
 }
@@ -148,6 +153,7 @@ impl Command {
                 RunCommand::Demo(args) => demo::main(args),
                 RunCommand::Run(args) => run::main(args),
                 RunCommand::Plan(args) => plan::main(args),
+                RunCommand::Compile(args) => compile::main(args),
                 RunCommand::Platform(args) => platform::main(args),
             },
             Command::Serve(command) => match command {

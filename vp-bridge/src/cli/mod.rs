@@ -13,6 +13,7 @@ mod child;
 mod commands;
 mod compare;
 mod compare_rtl;
+mod compile;
 mod demo;
 mod diff;
 mod fault_args;

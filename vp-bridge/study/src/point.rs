@@ -114,7 +114,7 @@ impl Point {
         };
         let sram_limit = self.get("placement_limit").map(bytes).transpose()?;
         let (placement, copies) = (self.placement()?, self.copies()?);
-        Ok(PlanOptions { frames: self.batch()?, placement, sram_limit, copies })
+        Ok(PlanOptions { frames: self.batch()?, placement, sram_limit, copies, ends_apart: false })
     }
 
     /// The platform's name or path.

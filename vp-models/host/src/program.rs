@@ -38,6 +38,16 @@ impl Program {
         Program { map, writes: Vec::new() }
     }
 
+    /// Program of these writes.
+    pub(crate) fn of(map: RegisterMap, writes: Vec<Write>) -> Program {
+        Program { map, writes }
+    }
+
+    /// Map whose registers it writes.
+    pub fn map(&self) -> RegisterMap {
+        self.map
+    }
+
     /// Makes the writes at a host, posted.
     ///
     /// # Errors

@@ -12,8 +12,11 @@ use super::registers::{FieldRef, Group};
 pub struct PlaceFields {
     /// Memory that it is in.
     pub ram: FieldRef,
+    /// Low and high word of its address.
     pub base: [FieldRef; 2],
+    /// Bytes from a line to the next.
     pub line_stride: FieldRef,
+    /// Bytes from a surface to the next.
     pub surface_stride: FieldRef,
 }
 

@@ -19,7 +19,7 @@ use self::kind::{Device, InputKind};
 pub(super) use self::model::ModelArgs;
 use self::named::Named;
 pub(super) use self::network::bound;
-pub(super) use self::planned::{Planned, planned};
+pub(super) use self::planned::{Brought, Planned, brought, planned};
 use self::platform::Chosen;
 pub(super) use self::tensors::inputs;
 use super::fault_args::FaultArgs;
@@ -188,6 +188,7 @@ impl PlacementArgs {
             placement: self.placement.unwrap_or_default(),
             sram_limit: self.placement_limit,
             copies: self.copies,
+            ends_apart: false,
         }
     }
 }

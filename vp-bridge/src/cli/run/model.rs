@@ -12,7 +12,8 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use vp_host::network::{CpuEstimate, CpuModel, CpuWork, Measured, Network};
+use vp_host::network::{CpuEstimate, CpuModel, CpuWork, Measured};
+use vp_models::nvdla::config::Config;
 use vp_models::platform::Description;
 use vp_onnx::lower::{LowerOptions, Lowered, RangeMethod, WeightScales};
 use vp_onnx::samples::{self, Answers, Labels, answers};
@@ -64,6 +65,11 @@ impl ModelArgs {
     pub(super) fn is_given(&self) -> bool {
         *self != ModelArgs::default()
     }
+
+    /// Samples by whose ranges a model is quantised.
+    pub(super) fn calibrates(&self) -> Option<&Path> {
+        self.calibrate.as_deref()
+    }
 }
 
 /// A model whose network runs.
@@ -91,15 +97,12 @@ pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
     let labels = args.model.labels.as_deref().map(Labels::load).transpose().map_err(Failure::new)?;
     let opened = RefCell::new(OpenedModel::open(path, &options).map_err(Failure::new)?);
     let name = opened.borrow().graph.name.clone();
-    let inputs = match &args.input[..] {
-        [] => {
-            let mut opened = opened.borrow_mut();
-            opened.notes.push("no --input is given: it runs on any numbers".to_owned());
-            opened.example(1)
-        }
-        [file] => opened.borrow().sample(file).map_err(Failure::new)?,
-        more => return Err(Failure::new(format!("{} inputs are given, and a model takes one", more.len()))),
-    };
+    let given = given(&opened.borrow(), &args.input)?;
+    let inputs = given.unwrap_or_else(|| {
+        let mut opened = opened.borrow_mut();
+        opened.notes.push("no --input is given: it runs on any numbers".to_owned());
+        opened.example(1)
+    });
     let prepare = |description: &Description| {
         let mut opened = opened.borrow_mut();
         let config = &nvdla(description)?.config;
@@ -123,17 +126,28 @@ pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
     network::run((&name, &Named::File(path.to_owned())), &prepare, args)
 }
 
-/// The network of a model for a platform, calibrated without an input if it must be.
+/// A model as a network for a configuration, with its input if one is given; without, any numbers stand for it.
 pub(super) fn lowered(
     path: &Path,
+    inputs: &[PathBuf],
+    config: &Config,
     (reading, args): (ReadingArgs, &ModelArgs),
-    description: &Description,
-) -> Result<Network, Failure> {
+) -> Result<(Option<Vec<Tensor>>, Lowered), Failure> {
     let options = options(reading, args)?;
     let mut opened = OpenedModel::open(path, &options).map_err(Failure::new)?;
-    let inputs = opened.example(1);
-    let config = &nvdla(description)?.config;
-    Ok(opened.lower(config, &options, &inputs).map_err(Failure::new)?.network)
+    let given = given(&opened, inputs)?;
+    let example = given.clone().unwrap_or_else(|| opened.example(1));
+    let lowered = opened.lower(config, &options, &example).map_err(Failure::new)?;
+    Ok((given, lowered))
+}
+
+/// The input of a file, if one is named.
+fn given(opened: &OpenedModel, inputs: &[PathBuf]) -> Result<Option<Vec<Tensor>>, Failure> {
+    match inputs {
+        [] => Ok(None),
+        [file] => opened.sample(file).map(Some).map_err(Failure::new),
+        more => Err(Failure::new(format!("{} inputs are given, and a model takes one", more.len()))),
+    }
 }
 
 /// The choices of these arguments.

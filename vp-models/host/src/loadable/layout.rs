@@ -4,7 +4,7 @@
 
 use super::fields::{FieldValue, Fields, Named};
 use zerocopy::little_endian::{I16, I32, U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Bytes from one entry to the next of each list.
 pub(super) const OPERATION: usize = 116;
@@ -16,7 +16,7 @@ pub(super) const CPU_BUFFER: usize = 512;
 macro_rules! layout {
     ($(#[$doc:meta])* $name:ident[$bytes:literal] { $($field:ident: $type:ty),* $(,)? }) => {
         $(#[$doc])*
-        #[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, Debug)]
+        #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, Debug)]
         #[repr(C)]
         pub(super) struct $name {
             $(pub(super) $field: $type,)*

@@ -16,6 +16,7 @@
 //! Descriptors came in two generations: data cubes of 28 bytes, and since April 2019 of 32 bytes, with an offset. [`Generation`] says
 //! which a loadable has: its own sizes tell (`generation`). What it asks of a platform, and which platforms have that, [`fit`] says.
 
+pub mod compile;
 mod container;
 pub mod contents;
 pub mod convert;

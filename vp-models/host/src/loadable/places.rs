@@ -51,6 +51,13 @@ impl Places {
         Ok(Places { map, atom, bases })
     }
 
+    /// Places of a loadable whose memories are at these addresses.
+    pub(super) fn at(map: RegisterMap, atom: u32, bases: impl Iterator<Item = (u16, u64, Memory)>) -> Places {
+        let domain = |memory| if memory == Memory::Secondary { Domain::Sram } else { Domain::Dram };
+        let bases = bases.map(|(id, base, memory)| (id, (base, domain(memory)))).collect();
+        Places { map, atom, bases }
+    }
+
     /// A cube's address and its `RAM_TYPE`; what passes from unit to unit has none.
     pub(super) fn of(&self, cube: &Cube) -> (u64, u32) {
         match cube.place {

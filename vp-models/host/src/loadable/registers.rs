@@ -4,9 +4,9 @@
 //! alone, is said here. Codes are written as the descriptor has them: what they may be, the device tells. What is left alone keeps what
 //! an earlier operation wrote to the same group. SDP and convolutions have more of that than not, and are written field by field.
 
-mod convolution;
+pub(super) mod convolution;
 mod lut;
-mod sdp;
+pub(super) mod sdp;
 
 use super::AddressEntry;
 use super::layout;

@@ -1,6 +1,7 @@
 //! The fields of SDP's stages and of their operands in SDP_RDMA, which differ in name only.
 
-use crate::nvdla::place::{PlaceFields, destination_place, source_place};
+pub use crate::nvdla::place::PlaceFields;
+use crate::nvdla::place::{destination_place, source_place};
 use crate::nvdla::registers::{FieldRef, sdp as reg, sdp_rdma as rdma_reg};
 
 /// The fields that the three stages have in common, under different names.
@@ -50,10 +51,10 @@ pub struct ShiftFields {
 }
 
 /// Registers of the place that SDP reads.
-pub(super) const SOURCE: PlaceFields = source_place!(rdma_reg, D_SRC_DMA_CFG);
+pub const SOURCE: PlaceFields = source_place!(rdma_reg, D_SRC_DMA_CFG);
 
 /// Registers of the place that SDP writes.
-pub(super) const DESTINATION: PlaceFields = destination_place!(reg, D_DST_DMA_CFG);
+pub const DESTINATION: PlaceFields = destination_place!(reg, D_DST_DMA_CFG);
 
 /// Fields of BS.
 pub const BS: ShiftFields = ShiftFields {

@@ -9,7 +9,7 @@ use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc};
 
 /// Codes of the descriptor.
 const WINOGRAD: u8 = 1;
-const FEATURE: u8 = 36;
+pub(in super::super) const FEATURE: u8 = 36;
 const COMPRESSED: u8 = 1;
 
 pub(super) fn write(

@@ -9,18 +9,19 @@ use vp_models::nvdla::registers::{Unit, sdp, sdp_rdma};
 use vp_models::nvdla::sdp::fields::{BN, BS, EW, ShiftFields, StageFields};
 
 /// Codes of the descriptor.
-mod code {
-    pub(super) const MULTIPLY: u8 = 1;
-    pub(super) const ADD: u8 = 2;
-    pub(super) const BOTH: u8 = 3;
-    pub(super) const PER_LAYER: u8 = 0;
-    pub(super) const PER_KERNEL: u8 = 1;
-    pub(super) const RELU: u8 = 1;
-    pub(super) const LUT: u8 = 2;
-    pub(super) const PRELU: u8 = 3;
-    pub(super) const WINOGRAD: u8 = 1;
-    pub(super) const INT8: u8 = 0;
-    pub(super) const INT16: u8 = 1;
+pub(in super::super) mod code {
+    pub(in super::super::super) const MULTIPLY: u8 = 1;
+    pub(in super::super::super) const ADD: u8 = 2;
+    pub(in super::super::super) const BOTH: u8 = 3;
+    pub(in super::super::super) const PER_LAYER: u8 = 0;
+    pub(in super::super::super) const PER_KERNEL: u8 = 1;
+    pub(in super::super::super) const PER_ELEMENT: u8 = 2;
+    pub(in super::super::super) const RELU: u8 = 1;
+    pub(in super::super::super) const LUT: u8 = 2;
+    pub(in super::super::super) const PRELU: u8 = 3;
+    pub(in super::super::super) const WINOGRAD: u8 = 1;
+    pub(in super::super::super) const INT8: u8 = 0;
+    pub(in super::super::super) const INT16: u8 = 1;
 }
 
 impl Stage {

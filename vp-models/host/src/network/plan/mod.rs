@@ -137,6 +137,8 @@ pub struct PlanOptions {
     /// Choice of copies into SRAM of what stays in DRAM and is read several times. If absent it is where the placement keeps
     /// something in SRAM and the configuration has BDMA.
     pub copies: Option<Copies>,
+    /// Input and outputs have memory that nothing else has at any time, as where a runtime binds them.
+    pub ends_apart: bool,
 }
 
 impl PlanOptions {
@@ -164,7 +166,13 @@ impl PlanOptions {
 
 impl Default for PlanOptions {
     fn default() -> PlanOptions {
-        PlanOptions { frames: 1, placement: Placement::default(), sram_limit: None, copies: None }
+        PlanOptions {
+            frames: 1,
+            placement: Placement::default(),
+            sram_limit: None,
+            copies: None,
+            ends_apart: false,
+        }
     }
 }
 
@@ -226,6 +234,7 @@ impl Plan {
             reads: &reads,
             constants: &constants,
             tasks: &tasks,
+            ends_apart: options.ends_apart,
         };
         let places = placing.places(config, memories, options)?;
         let (tensors, copies) = (tensors(&placing, &places), copies(&placing, &places));

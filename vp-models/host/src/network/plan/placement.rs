@@ -110,6 +110,8 @@ pub(super) struct Placing<'a> {
     /// Constants, those of the network's own last.
     pub(super) constants: &'a [Unplaced],
     pub(super) tasks: &'a [Task],
+    /// Input and outputs share their memory with nobody.
+    pub(super) ends_apart: bool,
 }
 
 /// Contents of SRAM.
@@ -170,7 +172,8 @@ impl Placing<'_> {
     fn allocation(&self, storage: usize) -> Option<Allocation> {
         let life = self.usages[storage].life.clone()?;
         // What is there for each frame is there while others run.
-        let life = if self.batch.is_copied(storage) { 0..=self.tasks.len() } else { life };
+        let is_apart = self.ends_apart && self.usages[storage].is_end;
+        let life = if is_apart || self.batch.is_copied(storage) { 0..=self.tasks.len() } else { life };
         Some(Allocation { bytes: self.batch.bytes(self.values, storage), life })
     }
 

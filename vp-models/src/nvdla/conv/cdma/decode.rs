@@ -188,6 +188,8 @@ pub(super) fn image(group: &Group, hardware: &Hardware, precision: Precision) ->
     } else {
         [group.get_signed(reg::D_CVT_OFFSET::CVT_OFFSET); 4]
     };
+    // Nobody looks at the second plane of formats that have one.
+    let of_second = |value: u64| if format.pixel_bytes()[1] == 0 { 0 } else { value };
     Ok(Image {
         ram: Ram::from_field(group.get(reg::D_DAIN_RAM_TYPE::DATAIN_RAM_TYPE)),
         bases: [
@@ -195,14 +197,14 @@ pub(super) fn image(group: &Group, hardware: &Hardware, precision: Precision) ->
                 reg::D_DAIN_ADDR_LOW_0::DATAIN_ADDR_LOW_0,
                 reg::D_DAIN_ADDR_HIGH_0::DATAIN_ADDR_HIGH_0,
             ),
-            group.address(
+            of_second(group.address(
                 reg::D_DAIN_ADDR_LOW_1::DATAIN_ADDR_LOW_1,
                 reg::D_DAIN_ADDR_HIGH_1::DATAIN_ADDR_HIGH_1,
-            ),
+            )),
         ],
         strides: [
             group.actual(reg::D_LINE_STRIDE::LINE_STRIDE),
-            group.actual(reg::D_LINE_UV_STRIDE::UV_LINE_STRIDE),
+            of_second(group.actual(reg::D_LINE_UV_STRIDE::UV_LINE_STRIDE).into()) as u32,
         ],
         atom: hardware.atom,
         width,

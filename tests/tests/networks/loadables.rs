@@ -1,0 +1,117 @@
+//! Networks as loadables: what the vendor's driver programs gives the bytes of the reference.
+
+use proptest::prelude::*;
+use vp_host::LocalHost;
+use vp_host::loadable::compile::{CompileError, Compiled, compile};
+use vp_host::loadable::{Generation, Loadable, fit, run};
+use vp_host::network::{Network, Options, Plan, PlanError, PlanOptions, Runner, Winograd};
+use vp_models::nvdla::config::Config;
+use vp_models::nvdla::numeric::Precision;
+use vp_models::platform::{Description, Platform};
+use vp_tests::effort::cases;
+use vp_tests::random::NetworkDraw;
+use vp_tests::reference::run_outputs;
+
+/// Outputs of a loadable, run as the vendor's runtime and driver do.
+fn outputs(compiled: &Compiled, description: &Description, input: &[i8]) -> Vec<Vec<i8>> {
+    let config = &description.nvdla().unwrap().config;
+    let loadable = Loadable::parse(&compiled.contents.write()).unwrap();
+    assert_eq!(fit::misfits(&loadable, config).unwrap(), []);
+    let mut host = LocalHost::new(Platform::build(description).unwrap());
+    let plan = &compiled.plan;
+    let executed = run(&loadable, &[plan.input.pack(input)], &mut host).unwrap();
+    plan.outputs.iter().zip(&executed.outputs).map(|(tensor, output)| tensor.unpack(&output.bytes)).collect()
+}
+
+/// Outputs of a network, run by its plan.
+fn planned(network: &Network, description: &Description, input: &[i8]) -> Vec<Vec<i8>> {
+    let config = &description.nvdla().unwrap().config;
+    let plan = Plan::new(network, config, description.dbb0.range()).unwrap();
+    let mut host = LocalHost::new(Platform::build(description).unwrap());
+    let mut outputs = Vec::new();
+    Runner::new(&plan, &mut host).unwrap().run(&[input], |_, made| outputs = made.outputs).unwrap();
+    outputs
+}
+
+/// A random network with some outputs, as a loadable; none where the vendor's software, or the configuration, has no way to run it.
+fn drawn(
+    seed: u64,
+    description: &Description,
+    generation: Generation,
+) -> Option<(Network, Compiled, Vec<i8>)> {
+    let config = &description.nvdla().unwrap().config;
+    let mut draw = NetworkDraw::new(seed);
+    let mut network = draw.any_network();
+    // Several outputs are often parts of one cube, which a loadable has no place for.
+    if seed.is_multiple_of(4) {
+        draw.more_outputs(&mut network);
+    }
+    let input = draw.input(&network);
+    match compile(&network, config, &PlanOptions::default(), generation) {
+        Ok(compiled) if compiled.left.is_empty() => Some((network, compiled, input)),
+        Ok(_)
+        | Err(
+            CompileError::Cpu { .. }
+            | CompileError::Output { .. }
+            | CompileError::Rule { .. }
+            | CompileError::Plan(PlanError::ConvolutionBuffer { .. } | PlanError::NoUnit { .. }),
+        ) => None,
+        Err(other) => panic!("seed {seed}: {other}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(100)))]
+
+    #[test]
+    fn a_compiled_network_is_the_references(
+        platform in prop::sample::select(Config::NAMES.to_vec()),
+        generation in prop::sample::select(Generation::ALL.to_vec()),
+        seed: u64,
+    ) {
+        let description = Description::named(platform).unwrap();
+        if let Some((network, compiled, input)) = drawn(seed, &description, generation) {
+            let made = outputs(&compiled, &description, &input);
+            prop_assert!(made == run_outputs(&network, &input), "{platform}, {generation:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn many_random_networks_become_loadables() {
+    let description = Description::named("nv_full").unwrap();
+    let compiled = (0..60).filter(|&seed| drawn(seed, &description, Generation::Long).is_some()).count();
+    assert!(compiled >= 15, "{compiled} of 60");
+}
+
+#[test]
+fn built_in_networks_give_the_bytes_of_their_plans() {
+    let cases = [
+        ("digits", Options::default(), &["nv_small", "nv_large", "nv_full"][..]),
+        ("lenet", Options::default(), &["nv_small", "nv_large", "nv_full"]),
+        ("lenet", Options { precision: Some(Precision::Int16), ..Options::default() }, &["nv_full"]),
+        ("lenet", Options { precision: Some(Precision::Fp16), ..Options::default() }, &["nv_full"]),
+        (
+            "mobilenet_v1",
+            Options { input_size: Some([64, 64]), ..Options::default() },
+            &["nv_large", "nv_full"],
+        ),
+        ("googlenet", Options { input_size: Some([64, 64]), ..Options::default() }, &["nv_large"]),
+        ("resnet50", Options { winograd: Some(Winograd::Always), ..Options::default() }, &["nv_full"]),
+    ];
+    for (name, options, platforms) in cases {
+        let network = Network::named(name, &options).unwrap().unwrap();
+        for platform in platforms {
+            let description = Description::named(platform).unwrap();
+            let config = &description.nvdla().unwrap().config;
+            let input = network.example_input(1);
+            for generation in Generation::ALL {
+                let compiled = compile(&network, config, &PlanOptions::default(), generation)
+                    .unwrap_or_else(|error| panic!("{name} on {platform}: {error}"));
+                let made = outputs(&compiled, &description, &input);
+                let expected = planned(&compiled.network, &description, &input);
+                assert!(made == expected, "{name} on {platform}, {generation:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! `vp compile`: a loadable of a network, for NVIDIA's runtime and driver.
+
+use super::platform_args::{self, PlatformArgs, nvdla};
+use super::record::{self, Record};
+use super::run::{Brought, ModelArgs, ReadingArgs, brought};
+use super::text::{counted, grouped};
+use super::{Failure, Verdict, out, standard};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+use vp_host::loadable::Generation;
+use vp_host::loadable::compile::{Compiled, compile};
+use vp_host::network::{Form, PlanOptions, Tensor};
+
+/// The platform that is used if none is asked for.
+const DEFAULT_PLATFORM: &str = "nv_large";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Network or ONNX model, as `vp run` takes it
+    #[arg(value_name = "NETWORK")]
+    network: PathBuf,
+
+    /// File for the loadable
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Firmware interface of the driver: 0.12 (since April 2019) or 0.11 (before)
+    #[arg(long, value_name = "VERSION", default_value = "0.12")]
+    interface: Generation,
+
+    /// Input of the network, as `vp run` takes it, for --write-input; an int8 network of a float model without --calibrate is quantised by
+    /// its ranges
+    #[arg(long, value_name = "FILE")]
+    input: Vec<PathBuf>,
+
+    /// File for the input as the loadable takes it: the bytes of its memory, for `vp run LOADABLE --input`
+    #[arg(long, value_name = "FILE", requires = "input")]
+    write_input: Option<PathBuf>,
+
+    /// Put the input into the loadable, in place of a tensor that the application binds: NVIDIA's nvdla_runtime then runs it as it is
+    #[arg(long, requires = "input")]
+    fix_input: bool,
+
+    /// Print what was compiled as JSON in place of text
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    platform: PlatformArgs,
+
+    #[command(flatten)]
+    reading: ReadingArgs,
+
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    let description = args.platform.description(DEFAULT_PLATFORM)?;
+    let config = &nvdla(&description)?.config;
+    let Brought { network, input, model } =
+        brought(&args.network, &args.input, config, (args.reading, &args.model))?;
+    let mut compiled =
+        compile(&network, config, &PlanOptions::default(), args.interface).map_err(Failure::new)?;
+    let memory = input.map(|input| compiled.plan.input.pack(&input));
+    if let (true, Some(memory)) = (args.fix_input, &memory) {
+        compiled.fix_input(memory.clone());
+    }
+    let bytes = compiled.contents.write();
+    if let (Some(path), Some(memory)) = (&args.write_input, &memory) {
+        standard::write(path, memory)?;
+    }
+    standard::write(&args.output, &bytes)?;
+    let outline = Outline { args, compiled: &compiled, model: model.as_ref(), bytes: bytes.len() };
+    if args.json {
+        record::print(&outline.record(&description.name))?;
+    } else {
+        let mut out = out::stdout();
+        writeln!(out, "{}", platform_args::headline(&description))?;
+        outline.show(&mut out)?;
+    }
+    Ok(Verdict::Right)
+}
+
+/// Part of an ONNX model that is the application's.
+pub(super) struct ModelEnds {
+    /// Nodes before the loadable and behind it.
+    pub(super) nodes: [Vec<String>; 2],
+    /// Value of a step of the codes, and the code of zero, of the input and of each output.
+    pub(super) codes: Vec<(f32, i32)>,
+}
+
+/// Outline of a compiled network.
+struct Outline<'a> {
+    args: &'a Args,
+    compiled: &'a Compiled,
+    model: Option<&'a ModelEnds>,
+    bytes: usize,
+}
+
+impl Outline<'_> {
+    /// Input and outputs: their names and tensors.
+    fn ends(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        let Compiled { network, plan, .. } = self.compiled;
+        let names = network.outputs.iter().map(|&output| network.layers[output].name.as_str());
+        [("input", &plan.input)].into_iter().chain(names.zip(&plan.outputs))
+    }
+
+    /// Meaning of the codes of an end, where a model says it.
+    fn codes(&self, end: usize) -> Option<(f32, i32)> {
+        self.model.filter(|_| self.compiled.left.is_empty()).and_then(|model| model.codes.get(end).copied())
+    }
+
+    fn show(&self, out: &mut impl Write) -> Result<(), Failure> {
+        let Compiled { network, plan, left, .. } = self.compiled;
+        writeln!(
+            out,
+            "{} · {} · {} · {} bytes of weights and biases",
+            network.name,
+            network.input,
+            counted(plan.steps.len() as u64, "hardware layer"),
+            grouped(plan.constant_bytes()),
+        )?;
+        let path = self.args.output.display();
+        writeln!(
+            out,
+            "{:<10} {path}, {} bytes, interface {}\n",
+            "loadable",
+            grouped(self.bytes),
+            self.args.interface
+        )?;
+        for (end, (name, tensor)) in self.ends().enumerate() {
+            let what = if end == 0 { "input" } else { "output" };
+            let pixels = match tensor.form {
+                Form::Pixels { bytes, .. } => format!("pixels of {}", counted(u64::from(bytes), "byte")),
+                Form::Features { atom, .. } => format!("features in atoms of {atom} bytes"),
+            };
+            let codes = match self.codes(end) {
+                Some((scale, zero)) => format!(", a step of its codes is {scale:e}, zero is code {zero}"),
+                None => String::new(),
+            };
+            writeln!(
+                out,
+                "{what:<10} {name}: {} {}, {pixels}, {} bytes{codes}",
+                tensor.precision,
+                tensor.shape,
+                grouped(tensor.bytes())
+            )?;
+        }
+        let before = self.model.map_or(&[][..], |model| &model.nodes[0]);
+        let behind = self.model.map_or(&[][..], |model| &model.nodes[1]);
+        for (where_, nodes) in [("before", before), ("behind", left), ("behind", behind)] {
+            if !nodes.is_empty() {
+                writeln!(out, "{where_:<10} the application does {}", nodes.join(", "))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&self, platform: &str) -> Record {
+        let Compiled { network, plan, left, .. } = self.compiled;
+        let ends: Vec<Value> = self
+            .ends()
+            .enumerate()
+            .map(|(end, (name, tensor))| {
+                let codes = self.codes(end);
+                json!({
+                    "name": name,
+                    "precision": tensor.precision.to_string(),
+                    "width": tensor.shape.width,
+                    "height": tensor.shape.height,
+                    "channels": tensor.shape.channels,
+                    "bytes": tensor.bytes(),
+                    "scale": codes.map(|(scale, _)| scale),
+                    "zero": codes.map(|(_, zero)| zero),
+                })
+            })
+            .collect();
+        let (input, outputs) = ends.split_first().map_or((&Value::Null, &[][..]), |both| both);
+        let nodes = |at: usize| self.model.map_or(&[][..], |model| &model.nodes[at]);
+        Record::default()
+            .with("network", &network.name)
+            .with("platform", platform)
+            .with("loadable", self.args.output.display().to_string())
+            .with("bytes", self.bytes)
+            .with("interface", self.args.interface.to_string())
+            .with("hardware_layers", plan.steps.len())
+            .with("input", input)
+            .with("outputs", outputs)
+            .with("application_before", nodes(0))
+            .with("application_behind", left.iter().chain(nodes(1)).collect::<Vec<_>>())
+    }
+}
