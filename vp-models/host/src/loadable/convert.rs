@@ -26,7 +26,7 @@ const CPU: u32 = 2;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// A loadable whose parts do not fit together.
+    /// Parts of the loadable that do not fit together.
     #[error(transparent)]
     Loadable(#[from] LoadableError),
     /// A list that no single blob holds.

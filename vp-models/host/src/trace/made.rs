@@ -25,7 +25,7 @@ const MOST_FILE: usize = 32 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MadeError {
-    /// Script that is no trace.
+    /// Commands that are no trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// Memory that changes while a script of this language runs.

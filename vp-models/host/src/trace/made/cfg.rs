@@ -52,7 +52,7 @@ pub(super) fn made(name: &str, steps: Vec<Step>, map: RegisterMap) -> Result<Tra
     script.end(checks)
 }
 
-/// Checks in the end: of what was fetched, but for what the CPU has made since.
+/// Memory that is checked in the end: all that was fetched, without what the CPU has made since.
 fn checks(steps: &[Step]) -> Vec<Bytes> {
     let (mut made, mut checks): (Vec<Bytes>, Vec<Bytes>) = (Vec::new(), Vec::new());
     // Destinations are fetched, too, before the CPU puts its results into them; the hardware has no part in them.
