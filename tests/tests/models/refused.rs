@@ -16,6 +16,7 @@ fn a_model_with_two_inputs_is_refused() {
     let sum = draw.sum(start, other);
     let error = lowered(&draw.finish(&[sum]), "nv_small", Precision::Int8, &input).unwrap_err();
     assert!(matches!(error, LowerError::Inputs(2)), "{error}");
+    assert!(LowerError::Inputs(0).to_string().ends_with("all that it gives is constant"));
 }
 
 #[test]
@@ -84,7 +85,7 @@ fn names_and_work_of_the_cpu_do_not_grow_with_the_square() {
         parts.push(draw.convolution(branch, 4, &spatial(1, 1, 0, 1)));
     }
     let joined = draw.concatenation(&parts);
-    draw.graph.nodes.iter_mut().for_each(|node| "one".clone_into(&mut node.name));
+    draw.graph.nodes.iter_mut().for_each(|node| "o\nne".clone_into(&mut node.name));
     let graph = draw.finish(&[joined]);
     let lowered = lowered(&graph, "nv_small", Precision::Int8, &input).unwrap();
     let nodes = |lowered: &vp_onnx::lower::Lowered| -> usize {
@@ -94,6 +95,7 @@ fn names_and_work_of_the_cpu_do_not_grow_with_the_square() {
     let names: std::collections::BTreeSet<&str> =
         lowered.network.layers.iter().map(|layer| layer.name.as_str()).collect();
     assert_eq!(names.len(), lowered.network.layers.len());
+    assert!(names.iter().all(|name| name.starts_with("o ne")), "{names:?}");
 }
 
 #[test]

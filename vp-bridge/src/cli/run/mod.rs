@@ -54,7 +54,8 @@ pub(super) struct Args {
     /// Traces: scripts (.cfg, .txn), recordings of a driver (.trace), register logs (.jsonl, or sc.log of the vendor's virtual
     /// platform), and folders with them at any depth. Loadables of the vendor's compiler (.nvdla, …_fbuf): without --platform each runs
     /// on a platform that it fits. A network: built-in (digits, lenet, alexnet, googlenet, resnet50, mobilenet_v1, yolov3_tiny), a
-    /// folder with a network.toml, such a file, or a sheet of layers (.csv). An ONNX model (.onnx), with its input. A job (.toml) for an FPGA AI Suite IP.
+    /// folder with a network.toml, such a file, or a sheet of layers (.csv). An ONNX model (.onnx). A job (.toml)
+    /// for an FPGA AI Suite IP.
     ///
     /// The exit status is 0 if something passed and nothing failed. A test that needs something the platform does not have neither
     /// passes nor fails, and is counted on its own. A script that compares nothing has an exit status of 0 when it comes to its end.

@@ -250,9 +250,11 @@ fn told(distance: Distance) -> Value {
 }
 
 fn decibels(distance: Distance) -> String {
-    match distance.signal_to_noise.is_finite() {
-        true => format!("{:.1} dB", distance.signal_to_noise),
-        false => "exact".to_owned(),
+    match distance.signal_to_noise {
+        f64::INFINITY => "exact".to_owned(),
+        decibels if decibels.is_finite() => format!("{decibels:.1} dB"),
+        // One of them is no number, or all should be zero.
+        _ => "no distance".to_owned(),
     }
 }
 
@@ -337,4 +339,18 @@ fn classes(tensor: &Tensor) -> Option<Answers> {
     let numbers = tensor.as_floats()?;
     let is_row = tensor.shape.iter().filter(|size| **size > 1).count() == 1;
     is_row.then(|| answers(numbers, TOLD))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_equal_numbers_are_exact() {
+        let told = |expected: &[f32], found: &[f32]| decibels(Distance::of(expected, found));
+        assert_eq!(told(&[1.0, 2.0], &[1.0, 2.0]), "exact");
+        assert_eq!(told(&[1.0], &[1.1]), "20.0 dB");
+        assert_eq!(told(&[0.0], &[1.0]), "no distance");
+        assert_eq!(told(&[1.0], &[f32::NAN]), "no distance");
+    }
 }

@@ -1,4 +1,4 @@
-//! What became of a model's nodes: for people, and for other programs.
+//! Nodes of a model that the CPU does, for people and for other programs.
 
 use crate::cli::record::Record;
 use crate::cli::text::{self, counted, styled};

@@ -135,7 +135,10 @@ pub enum LowerError {
         why: String,
     },
     /// More than one input, or none.
-    #[error("the model has {0} inputs: a network has one. Make the others constants")]
+    #[error("the model has {0} inputs, and a network has one: {remedy}", remedy = match .0 {
+        0 => "all that it gives is constant",
+        _ => "make the others constants",
+    })]
     Inputs(usize),
     /// Nothing is a unit's.
     #[error("no node of the model is a unit's of {config}: {why}")]
@@ -515,7 +518,9 @@ struct Names(HashMap<String, u64>);
 
 impl Names {
     fn one(&mut self, wanted: &str) -> String {
-        let wanted = if wanted.is_empty() || wanted == "input" { "layer" } else { wanted };
+        // A name may be anything; it stands in tables.
+        let wanted = wanted.replace(char::is_control, " ");
+        let wanted = if wanted.is_empty() || wanted == "input" { "layer" } else { &wanted };
         let mut name = wanted.to_owned();
         while self.0.contains_key(&name) {
             let last = self.0.entry(wanted.to_owned()).or_insert(1);
