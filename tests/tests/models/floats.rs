@@ -153,3 +153,25 @@ fn a_function_of_large_numbers_keeps_their_range() {
         assert!(distance.signal_to_noise > 28.0, "{seed}: {distance:?}");
     }
 }
+
+/// Layers of DenseNet read what all before have made: joined with larger numbers a part would lose bits for all of them.
+#[test]
+fn a_part_that_others_read_keeps_codes_of_its_own() {
+    let mut draw = GraphDraw::new(3, [1, 8, 12, 12]);
+    let input = draw.input();
+    let start = draw.graph.inputs[0];
+    let small = draw.convolution(start, 8, &spatial(3, 1, 1, 1));
+    let large = draw.convolution(start, 8, &spatial(3, 1, 1, 1));
+    let factor = draw.constant(Tensor::floats(vec![], vec![30.0]));
+    let large = draw.alike(Operator::Binary(Binary::Mul), &[large, factor]);
+    let joined = draw.concatenation(&[small, large]);
+    let ends = [small, joined].map(|value| draw.convolution(value, 4, &spatial(1, 1, 0, 1)));
+    let graph = draw.finish(&ends);
+    let expected = graph.run(std::slice::from_ref(&input)).unwrap();
+    let lowered = lowered(&graph, "nv_large", Precision::Int8, &input).unwrap();
+    let found = ran(&lowered, "nv_large", &input);
+    for (expected, found) in expected.iter().zip(&found) {
+        let distance = Distance::of(&expected.to_floats(), &found.to_floats());
+        assert!(distance.signal_to_noise > 30.0, "{distance:?}");
+    }
+}

@@ -1,6 +1,8 @@
 //! ONNX models brought to NVDLA: what the device gives, beside the model in plain arithmetic.
 
+mod codes;
 mod floats;
+mod functions;
 mod graphs;
 mod quantised;
 mod refused;

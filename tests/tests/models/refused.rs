@@ -40,6 +40,63 @@ fn a_model_without_a_node_for_a_unit_is_refused() {
 }
 
 #[test]
+fn why_nothing_is_a_units_is_told() {
+    let mut draw = GraphDraw::new(1, [1, 4, 12, 12]);
+    let input = draw.input();
+    let start = draw.graph.inputs[0];
+    let made = draw.convolution(start, 4, &spatial(1, 9, 0, 1));
+    let error = lowered(&draw.finish(&[made]), "nv_small", Precision::Int8, &input).unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("`Conv0` (Conv)") && told.contains("stride"), "{told}");
+}
+
+/// A plan ends at the first layer that it refuses; a model may have a thousand.
+#[test]
+fn layers_that_the_planner_refuses_are_found_at_once() {
+    let mut draw = GraphDraw::new(1, [1, 4, 20, 20]);
+    let input = draw.input();
+    let start = draw.graph.inputs[0];
+    let mut parts = Vec::new();
+    for _ in 0..150 {
+        let made = draw.convolution(start, 4, &spatial(1, 1, 0, 1));
+        let made = draw.convolution(made, 4, &spatial(1, 9, 0, 1));
+        parts.push(draw.convolution(made, 4, &spatial(1, 1, 0, 1)));
+    }
+    let joined = draw.concatenation(&parts);
+    let graph = draw.finish(&[joined]);
+    let begin = std::time::Instant::now();
+    let lowered = lowered(&graph, "nv_small", Precision::Int8, &input).unwrap();
+    assert_eq!(lowered.on_cpu.iter().filter(|(_, why)| why.contains("stride")).count(), 150);
+    assert!(begin.elapsed().as_secs() < 30, "{:?}", begin.elapsed());
+}
+
+/// Two layers of one node, a thousand nodes of one name, and what many read of a long way on the CPU.
+#[test]
+fn names_and_work_of_the_cpu_do_not_grow_with_the_square() {
+    let mut draw = GraphDraw::new(1, [1, 4, 4, 4]);
+    let input = draw.input();
+    let start = draw.graph.inputs[0];
+    let mut last = draw.convolution(start, 4, &spatial(1, 1, 0, 1));
+    let mut parts = Vec::new();
+    for _ in 0..200 {
+        last = draw.alike(Operator::Softmax { axis: 1 }, &[last]);
+        let branch = draw.alike(Operator::Softmax { axis: 1 }, &[last]);
+        parts.push(draw.convolution(branch, 4, &spatial(1, 1, 0, 1)));
+    }
+    let joined = draw.concatenation(&parts);
+    draw.graph.nodes.iter_mut().for_each(|node| "one".clone_into(&mut node.name));
+    let graph = draw.finish(&[joined]);
+    let lowered = lowered(&graph, "nv_small", Precision::Int8, &input).unwrap();
+    let nodes = |lowered: &vp_onnx::lower::Lowered| -> usize {
+        lowered.cpu_layers().map(|(_, origin)| origin.nodes.len()).sum()
+    };
+    assert!(nodes(&lowered) < 4 * graph.nodes.len(), "{}", nodes(&lowered));
+    let names: std::collections::BTreeSet<&str> =
+        lowered.network.layers.iter().map(|layer| layer.name.as_str()).collect();
+    assert_eq!(names.len(), lowered.network.layers.len());
+}
+
+#[test]
 fn what_no_unit_does_is_told_by_node_with_the_reason() {
     let mut draw = GraphDraw::new(1, [1, 4, 6, 6]);
     let input = draw.input();

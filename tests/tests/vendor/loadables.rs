@@ -10,7 +10,7 @@ use vp_host::loadable::convert::convert;
 use vp_host::loadable::describe::describe;
 use vp_host::loadable::differences::{Part, differences};
 use vp_host::loadable::{self, Generation, Loadable, OperationKind};
-use vp_host::trace::made::{Recorder, Script};
+use vp_host::trace::made::{self, Script};
 use vp_host::trace::player::{self, PlayOptions};
 use vp_host::trace::{Body, Trace, discover};
 use vp_host::{Host, HostError};
@@ -223,7 +223,7 @@ fn traces_made_of_them_pass_and_check_their_outputs() {
             || LocalHost::new(Platform::build(&description).unwrap_or_else(|error| panic!("{error}")));
         for language in [Script::Cfg, Script::Txn] {
             let mut host = platform();
-            let mut recorder = Recorder::new(&mut host);
+            let mut recorder = made::Recorder::new(&mut host);
             loadable::run_from(0x8000_0000, &parsed(&script), &[], 1, &mut recorder)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             let trace = recorder.trace(&name, language).unwrap_or_else(|error| panic!("{name}: {error}"));

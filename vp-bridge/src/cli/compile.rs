@@ -43,6 +43,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", requires = "input")]
     write_input: Option<PathBuf>,
 
+    /// Put the input into the loadable, in place of a tensor that the application binds: NVIDIA's nvdla_runtime then runs it as it is
+    #[arg(long, requires = "input")]
+    fix_input: bool,
+
     /// Print what was compiled as JSON in place of text
     #[arg(long)]
     json: bool,
@@ -64,10 +68,14 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         brought(&args.network, &args.input, config, (args.reading, &args.model))?;
     let options =
         CompileOptions { generation: args.interface, soft_max: args.soft_max, ..CompileOptions::default() };
-    let compiled = compile(&network, config, &options).map_err(Failure::new)?;
+    let mut compiled = compile(&network, config, &options).map_err(Failure::new)?;
+    let memory = input.map(|input| compiled.plan.input.pack(&input));
+    if let (true, Some(memory)) = (args.fix_input, &memory) {
+        compiled.fix_input(memory.clone());
+    }
     let bytes = compiled.contents.write();
-    if let (Some(path), Some(input)) = (&args.write_input, &input) {
-        standard::write(path, compiled.plan.input.pack(input))?;
+    if let (Some(path), Some(memory)) = (&args.write_input, &memory) {
+        standard::write(path, memory)?;
     }
     standard::write(&args.output, &bytes)?;
     let outline = Outline { args, compiled: &compiled, model: model.as_ref(), bytes: bytes.len() };

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod compile;
 mod demo;
 mod faults;
 mod fit_to_show;

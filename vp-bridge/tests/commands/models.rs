@@ -98,6 +98,10 @@ fn a_model_is_planned_and_studied() {
     let (ended, text, error) = vp(&["plan", model.to_str().unwrap(), "--platform", "nv_small"]);
     assert!(ended.status.success(), "{error}");
     assert!(["conv1", "conv3", "fc"].iter().all(|layer| text.contains(layer)), "{text}");
+    assert!(text.contains("the CPU's") && text.contains("behind it"), "{text}");
+    let plan = json(&["plan", model.to_str().unwrap(), "--platform", "nv_small"]);
+    assert!(plan["layers"][0]["nodes"].as_array().unwrap().contains(&"conv1".into()), "{plan}");
+    assert!(plan["model_nodes_on_cpu"].is_array(), "{plan}");
     let folder = tempfile::tempdir().unwrap();
     let study = folder.path().join("study.toml");
     let text = format!(

@@ -47,7 +47,9 @@ fn commands_of(page: &str, goes_on: bool) -> Vec<String> {
     let page = std::fs::read_to_string(root.join(page)).unwrap();
     let folders = || {
         let folder = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(root.join("traces"), folder.path().join("traces")).unwrap();
+        for data in ["traces", "networks"] {
+            std::os::unix::fs::symlink(root.join(data), folder.path().join(data)).unwrap();
+        }
         folder
     };
     let mut folder = folders();
@@ -84,6 +86,7 @@ fn commands_of(page: &str, goes_on: bool) -> Vec<String> {
 fn tutorials_show_what_a_terminal_does() {
     for (page, wanted) in [
         ("docs/tutorials/first-layer.md", "vp run wide.cfg"),
+        ("docs/tutorials/network.md", "vp run digits.nvdla --platform nv_small --input digit.bin"),
         ("docs/tutorials/study.md", "vp study small.toml"),
     ] {
         let commands = commands_of(page, true);

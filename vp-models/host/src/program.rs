@@ -38,6 +38,11 @@ impl Program {
         Program { map, writes: Vec::new() }
     }
 
+    /// Program of these writes.
+    pub(crate) fn of(map: RegisterMap, writes: Vec<Write>) -> Program {
+        Program { map, writes }
+    }
+
     /// Map whose registers it writes.
     pub fn map(&self) -> RegisterMap {
         self.map

@@ -3,6 +3,7 @@
 //! It stores no data, like all memory models here: only which lines are present and which are dirty, because
 //! time depends on that.
 
+use super::awaited::AwaitedEvent;
 use super::level::{Answers, Done, Level, TransferPart, parts};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
@@ -110,7 +111,7 @@ pub(crate) struct Cache {
     below: Rc<dyn Level>,
     state: RefCell<CacheState>,
     work: Event,
-    room: Event,
+    room: AwaitedEvent,
     answers: Rc<Answers>,
     /// Time at which it can look at the next line: one a cycle.
     free: Cell<Time>,
@@ -140,7 +141,7 @@ impl Cache {
                 random: ChaCha8Rng::seed_from_u64(config.seed),
             }),
             work: sim.work_event(format!("{name}.cache.work")),
-            room: sim.event(format!("{name}.cache.room")),
+            room: AwaitedEvent::new(sim.event(format!("{name}.cache.room"))),
             answers: Answers::new(sim, &format!("{name}.cache")),
             free: Cell::new(Time::ZERO),
             below,
@@ -287,7 +288,7 @@ impl Level for Cache {
         true
     }
 
-    fn room(&self) -> &Event {
+    fn room(&self) -> &AwaitedEvent {
         &self.room
     }
 

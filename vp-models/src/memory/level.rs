@@ -1,11 +1,12 @@
 //! The levels of a memory system: each takes transfers, and answers each once.
 
+use super::awaited::AwaitedEvent;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
-use vp_core::{Event, Sim, Time, select};
+use vp_core::{Event, Sim, Time};
 
 /// A transfer, or the part of one that lies in one granule of the level that is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub(crate) trait Level {
     fn offer(&self, part: TransferPart) -> bool;
 
     /// Fires when there may be room again.
-    fn room(&self) -> &Event;
+    fn room(&self) -> &AwaitedEvent;
 
     /// Sets the function that is called once for each part taken: for a read when its data is there, for a
     /// write when the level has accepted it for good.
@@ -65,9 +66,9 @@ pub(crate) fn parts(address: u64, bytes: u32, granule: u32) -> impl Iterator<Ite
 /// which they were put in.
 pub(crate) struct Answers {
     sim: Sim,
-    waiting: RefCell<BTreeMap<(Time, u64), u64>>,
-    count: Cell<u64>,
-    earlier: Event,
+    /// The owners, each with the time at which it is told, in that order.
+    waiting: RefCell<VecDeque<(Time, u64)>>,
+    due: Event,
     done: RefCell<Option<Done>>,
 }
 
@@ -76,8 +77,7 @@ impl Answers {
         let answers = Rc::new(Answers {
             sim: sim.clone(),
             waiting: RefCell::default(),
-            count: Cell::new(0),
-            earlier: sim.work_event(format!("{name}.answer")),
+            due: sim.work_event(format!("{name}.answer")),
             done: RefCell::new(None),
         });
         sim.server(format!("{name}.answers"), answers.clone().tell());
@@ -91,25 +91,25 @@ impl Answers {
     /// The owner will be told at `time`.
     pub(crate) fn at(&self, time: Time, owner: u64) {
         let mut waiting = self.waiting.borrow_mut();
-        let first = waiting.keys().next().is_none_or(|&(first, _)| time < first);
-        waiting.insert((time, self.count.get()), owner);
-        self.count.set(self.count.get() + 1);
-        if first {
-            self.earlier.notify_delta();
+        let place = waiting.partition_point(|&(before, _)| before <= time);
+        waiting.insert(place, (time, owner));
+        if place == 0 {
+            self.due.notify_delta();
         }
     }
 
     async fn tell(self: Rc<Self>) {
         loop {
-            let first = self.waiting.borrow().keys().next().copied();
+            let (first, now) = (self.waiting.borrow().front().copied(), self.sim.now());
             match first {
-                None => self.earlier.wait().await,
-                Some((time, _)) if time > self.sim.now() => {
-                    select(self.earlier.wait(), self.sim.wait_until(time)).await;
+                None => self.due.wait().await,
+                Some((time, _)) if time > now => {
+                    self.due.notify_after(time.since(now));
+                    self.due.wait().await;
                 }
-                Some(key) => {
-                    let owner = self.waiting.borrow_mut().remove(&key);
-                    if let (Some(owner), Some(done)) = (owner, &*self.done.borrow()) {
+                Some((_, owner)) => {
+                    self.waiting.borrow_mut().pop_front();
+                    if let Some(done) = &*self.done.borrow() {
                         done(owner);
                     }
                 }
@@ -120,8 +120,7 @@ impl Answers {
 
 impl Answers {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        // The count keeps the answers of one time apart.
-        let Answers { sim: _, waiting, count: _, earlier: _, done: _ } = self;
+        let Answers { sim: _, waiting, due: _, done: _ } = self;
         at.at_rest(waiting.borrow().is_empty(), "an answer is due")
     }
 }

@@ -4,6 +4,7 @@
 //! ([`crate::bus::axi::AxiConfig`]), or by a [`MemoryModel`]: a cache, an SRAM or a [`dram`], shared by several
 //! masters. A model never touches data.
 
+mod awaited;
 mod budget;
 mod cache;
 mod command_text;

@@ -1,12 +1,13 @@
 //! The memory of [`AxiConfig`](crate::bus::axi::AxiConfig), as one that several masters share: fixed or random
 //! latencies, and a limit on bandwidth.
 
+use super::awaited::AwaitedEvent;
 use super::level::{Answers, Done, Level, TransferPart};
 use crate::bus::axi::{AxiConfig, LatencySource};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use vp_core::{Event, Sim, Time};
+use vp_core::{Sim, Time};
 
 /// Bursts do not cross multiples of 4 KiB, so none is cut.
 const GRANULE: u32 = 4096;
@@ -23,7 +24,7 @@ pub(crate) struct Plain {
     free: [Cell<Time>; 2],
     last_read: Cell<Time>,
     answers: Rc<Answers>,
-    room: Event,
+    room: AwaitedEvent,
 }
 
 impl Plain {
@@ -37,7 +38,7 @@ impl Plain {
             free: Default::default(),
             last_read: Cell::new(Time::ZERO),
             answers: Answers::new(sim, name),
-            room: sim.event(format!("{name}.room")),
+            room: AwaitedEvent::new(sim.event(format!("{name}.room"))),
         }
     }
 }
@@ -72,7 +73,7 @@ impl Level for Plain {
         true
     }
 
-    fn room(&self) -> &Event {
+    fn room(&self) -> &AwaitedEvent {
         &self.room
     }
 

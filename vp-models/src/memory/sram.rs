@@ -1,12 +1,13 @@
 //! An SRAM of several banks, each with one port.
 
+use super::awaited::AwaitedEvent;
 use super::level::{Answers, Done, Level, TransferPart};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, What};
-use vp_core::{Event, Sim, Time};
+use vp_core::{Sim, Time};
 
 /// Configuration of an SRAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +39,7 @@ pub(crate) struct Sram {
     /// Times at which each bank is free.
     free: RefCell<Vec<Time>>,
     answers: Rc<Answers>,
-    room: Event,
+    room: AwaitedEvent,
 }
 
 impl Sram {
@@ -50,7 +51,7 @@ impl Sram {
             source: sim.source(format!("{name}.sram"), SourceKind::Counts),
             free: RefCell::new(vec![Time::ZERO; config.banks as usize]),
             answers: Answers::new(sim, &format!("{name}.sram")),
-            room: sim.event(format!("{name}.sram.room")),
+            room: AwaitedEvent::new(sim.event(format!("{name}.sram.room"))),
         }
     }
 }
@@ -74,7 +75,7 @@ impl Level for Sram {
         true
     }
 
-    fn room(&self) -> &Event {
+    fn room(&self) -> &AwaitedEvent {
         &self.room
     }
 

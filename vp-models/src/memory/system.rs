@@ -3,13 +3,15 @@
 //! Each master has a queue for reads and one for writes. In each direction one burst a cycle is passed on, in
 //! turns. It is cut at the boundaries of the first level's units and served when all its parts are.
 
+use super::awaited::AwaitedEvent;
 use super::level::{Level, TransferPart, parts};
 use crate::bus::axi::{Burst, Served, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
+use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use vp_core::{Event, Sim, Time};
 
@@ -23,7 +25,7 @@ struct Open {
 
 /// One direction of all places.
 struct Direction {
-    asked: Event,
+    asked: AwaitedEvent,
     /// The port served last.
     turn: Cell<usize>,
 }
@@ -35,7 +37,7 @@ pub(crate) struct MemorySystem {
     level: Rc<dyn Level>,
     places: RefCell<Vec<Rc<MasterPort>>>,
     directions: [Direction; 2],
-    open: RefCell<BTreeMap<u64, Open>>,
+    open: RefCell<FxHashMap<u64, Open>>,
     count: Cell<u64>,
 }
 
@@ -54,7 +56,7 @@ pub(crate) struct MasterPort {
     queues: [Queue; 2],
     /// Time at which it was last asked for something.
     last: Cell<Option<Time>>,
-    woken: Event,
+    woken: AwaitedEvent,
 }
 
 impl MemorySystem {
@@ -67,7 +69,7 @@ impl MemorySystem {
         level: Rc<dyn Level>,
     ) -> Rc<MemorySystem> {
         let direction = |what: &str| Direction {
-            asked: sim.work_event(format!("{name}.{what}_asked")),
+            asked: AwaitedEvent::new(sim.work_event(format!("{name}.{what}_asked"))),
             turn: Cell::new(0),
         };
         let system = Rc::new(MemorySystem {
@@ -105,7 +107,7 @@ impl MemorySystem {
             priority,
             queues: [queue("read"), queue("write")],
             last: Cell::new(None),
-            woken: self.sim.work_event(format!("{name}.woken")),
+            woken: AwaitedEvent::new(self.sim.work_event(format!("{name}.woken"))),
         });
         self.places.borrow_mut().push(place.clone());
         place
@@ -169,7 +171,7 @@ impl MasterPort {
     }
 
     /// Fires when something is asked for here.
-    pub(crate) fn woken(&self) -> &Event {
+    pub(crate) fn woken(&self) -> &AwaitedEvent {
         &self.woken
     }
 }

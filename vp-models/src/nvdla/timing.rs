@@ -247,7 +247,7 @@ impl Timing {
             before_enable: 10,
             credit_return: 14 + 2 * built.fifo(),
             done_to_interrupt: built.done_to_interrupt(),
-            cbuf_flush: 4096,
+            cbuf_flush: built.cbuf_flush(),
             write_buffer: 256,
             sdp: built.sdp(),
             pdp: built.pdp(),
@@ -314,6 +314,15 @@ impl Built<'_> {
             RtlTree::Nvdlav1 => NVDLAV1_PDP_LATER,
             RtlTree::Master => 0,
         }
+    }
+
+    /// Half of the buffer's entries, and of an entry that comes in several parts each of them: a counter runs until its highest bit is set
+    /// (`NV_NVDLA_CDMA_cvt.v`, `dat_cbuf_flush_idx[${bank_entry_bw}+$k-1]`).
+    fn cbuf_flush(self) -> u32 {
+        let config = self.config;
+        let entries = config.cbuf_bytes() / config.cbuf_entry_bytes().max(1);
+        let parts = (config.cbuf_entry_bytes() / config.primary().width_bytes.max(1)).max(1);
+        1 << (entries.max(2).ilog2() + parts.ilog2() - 1)
     }
 
     fn dma_start(self) -> u32 {
@@ -498,6 +507,8 @@ mod tests {
         let of = |name: &str, tree| Timing::of(&Config::named(name).unwrap(), tree);
         let small = of("nv_small", RtlTree::NvSmall);
         assert_eq!((small.sdp.output, small.pdp.output, small.sdp.main_credits), (33, 42, 80));
+        let cleared = ["nv_small", "nv_large", "nv_full"].map(|name| of(name, RtlTree::Nvdlav1).cbuf_flush);
+        assert_eq!(cleared, [8192, 4096, 4096]);
         let master = of("nv_small", RtlTree::Master);
         assert_eq!((master.sdp.output, master.pdp.output), (30, 39));
         assert_eq!((master.sdp.main_credits, master.sdp.operand_credits, master.pdp.credits), (8, 16, 8));

@@ -456,7 +456,7 @@ impl Platform {
                 traffic(&mut statistics, &format!("{master}.write"), &did.writes(), period);
             }
         }
-        for (source, label, count) in self.tally.counts() {
+        for ((source, label), count) in self.tally.counts() {
             statistics.count(format!("{}.{label}", self.sim().source_name(source)), count, "times");
         }
         statistics

@@ -57,9 +57,9 @@ pub(super) struct UnitRecord {
     since: Time,
 }
 
-/// Counts what is reported to be counted.
+/// Counts what is reported to be counted, by source and label. Sources have few labels.
 #[derive(Default)]
-pub(super) struct Tally(RefCell<BTreeMap<(Source, String), u64>>);
+pub(super) struct Tally(RefCell<BTreeMap<Source, Vec<(String, u64)>>>);
 
 impl Tally {
     /// Begins anew.
@@ -67,10 +67,11 @@ impl Tally {
         self.0.take();
     }
 
-    /// Returns the number of times that each source reported each kind.
-    pub(super) fn counts(&self) -> Vec<(Source, String, u64)> {
+    /// Returns the number of times that each source reported each label.
+    pub(super) fn counts(&self) -> BTreeMap<(Source, String), u64> {
         let counts = self.0.borrow();
-        counts.iter().map(|((source, label), count)| (*source, label.clone(), *count)).collect()
+        let each = counts.iter().flat_map(|(source, labels)| labels.iter().map(move |of| (*source, of)));
+        each.map(|(source, (label, count))| ((source, label.clone()), *count)).collect()
     }
 }
 
@@ -82,7 +83,11 @@ impl Observer for Tally {
     fn observe(&self, observation: &Observation<'_>) {
         let What::Count { label, .. } = observation.what else { return };
         let mut counts = self.0.borrow_mut();
-        *counts.entry((observation.source, label.to_owned())).or_default() += 1;
+        let labels = counts.entry(observation.source).or_default();
+        match labels.iter_mut().find(|(known, _)| known == label) {
+            Some((_, count)) => *count += 1,
+            None => labels.push((label.to_owned(), 1)),
+        }
     }
 }
 
@@ -233,8 +238,15 @@ fn keep<T>(list: &mut VecDeque<T>, item: T) {
 
 impl Tally {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Tally(counts) = self;
-        at.place(counts)
+        let Tally(by_source) = self;
+        let mut counts = self.counts();
+        at.value(&mut counts)?;
+        let mut by_source = by_source.borrow_mut();
+        by_source.clear();
+        for ((source, label), count) in counts {
+            by_source.entry(source).or_default().push((label, count));
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 use super::registers;
 use crate::cli::Failure;
 use crate::cli::record::Record;
+use crate::cli::run::ModelNodes;
 use crate::cli::text::{self, counted, grouped};
 use std::io::Write;
 use vp_core::Time;
@@ -59,7 +60,7 @@ impl<'a> Outline<'a> {
         Outline { network, plan, layers, period }
     }
 
-    fn cycles(&self) -> u64 {
+    pub(super) fn cycles(&self) -> u64 {
         self.layers.iter().map(LayerOutline::cycles).sum()
     }
 
@@ -164,10 +165,21 @@ impl<'a> Outline<'a> {
         Ok(())
     }
 
-    /// For other programs; with registers if a platform is given for them.
-    pub(super) fn record(&self, description: &Description, with_registers: Option<&Description>) -> Record {
-        let layers: Vec<Record> =
-            self.layers.iter().map(|layer| layer.record(self.period, with_registers)).collect();
+    /// For other programs; with registers if a platform is given for them, and with the nodes of a model.
+    pub(super) fn record(
+        &self,
+        description: &Description,
+        with_registers: Option<&Description>,
+        model: Option<&ModelNodes<'_>>,
+    ) -> Record {
+        let layer = |(at, layer): (usize, &LayerOutline<'_>)| {
+            let record = layer.record(self.period, with_registers);
+            match model {
+                Some(model) => record.with("nodes", &model.lowered.layers[at].nodes),
+                None => record,
+            }
+        };
+        let layers: Vec<Record> = self.layers.iter().enumerate().map(layer).collect();
         Record::default()
             .with("network", &self.network.name)
             .with("platform", &description.name)

@@ -6,7 +6,7 @@ mod registers;
 
 use self::convolution::ConvolutionArgs;
 use super::platform_args::{self, PlatformArgs, nvdla};
-use super::run::{ModelArgs, PlacementArgs, Planned, ReadingArgs, planned};
+use super::run::{ModelArgs, ModelNodes, PlacementArgs, Planned, ReadingArgs, planned};
 use super::text::{counted, grouped};
 use super::{Failure, Verdict, out, record};
 use std::io::Write;
@@ -56,12 +56,12 @@ pub(super) struct Args {
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let description = args.platform.description(DEFAULT_PLATFORM)?;
     let is_one = args.network == Path::new(ONE) && !args.network.exists();
-    let Planned { network, plan } = match is_one {
+    let Planned { network, plan, model } = match is_one {
         true => {
             let network = args.convolution.network(args.reading.options())?;
             let (config, memories) = (&nvdla(&description)?.config, Memories::of(&description));
             let plan = Plan::with(&network, config, &memories, &args.placement.options(1));
-            Planned { plan: plan.map_err(Failure::new)?, network }
+            Planned { plan: plan.map_err(Failure::new)?, network, model: None }
         }
         false if args.convolution.is_given() => {
             return Err(Failure::new("--input, --kernels, --kernel, --stride, --padding, --groups and --dilation give one convolution")
@@ -69,10 +69,14 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         }
         false => planned(&args.network, &description, (args.reading, &args.model, args.placement))?,
     };
-    let layers = layers::Outline::of(&network, &plan, &args.cpu.unwrap_or_default(), description.period);
+    let cpu = args.cpu.unwrap_or_default();
+    let layers = layers::Outline::of(&network, &plan, &cpu, description.period);
+    let nodes = model.as_ref().map(|(lowered, notes)| ModelNodes { lowered, notes });
     if args.json {
         let registers = args.registers.then_some(&description);
-        record::print(&layers.record(&description, registers))?;
+        let mut record = layers.record(&description, registers, nodes.as_ref());
+        nodes.iter().for_each(|nodes| nodes.put(&mut record));
+        record::print(&record)?;
         return Ok(Verdict::Right);
     }
     let mut out = out::stdout();
@@ -88,6 +92,9 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         grouped(plan.constant_bytes()),
     )?;
     layers.show(&mut out)?;
+    if let Some(nodes) = &nodes {
+        nodes.show(&mut out, (cpu, description.period), (1, description.period * layers.cycles()))?;
+    }
     if is_one {
         layers.show_cuts(&mut out)?;
     }

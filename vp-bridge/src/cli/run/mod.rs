@@ -4,6 +4,7 @@ mod energy;
 mod kind;
 mod methods;
 mod model;
+mod model_nodes;
 mod named;
 mod network;
 mod outputs;
@@ -17,6 +18,7 @@ pub(super) mod warnings;
 
 use self::kind::{Device, InputKind};
 pub(super) use self::model::ModelArgs;
+pub(super) use self::model_nodes::ModelNodes;
 use self::named::Named;
 pub(super) use self::network::bound;
 pub(super) use self::planned::{Brought, Planned, brought, planned};
@@ -52,7 +54,7 @@ pub(super) struct Args {
     /// Traces: scripts (.cfg, .txn), recordings of a driver (.trace), register logs (.jsonl, or sc.log of the vendor's virtual
     /// platform), and folders with them at any depth. Loadables of the vendor's compiler (.nvdla, …_fbuf): without --platform each runs
     /// on a platform that it fits. A network: built-in (digits, lenet, alexnet, googlenet, resnet50, mobilenet_v1, yolov3_tiny), a
-    /// folder with a network.toml, such a file, or a sheet of layers (.csv). A job (.toml) for an FPGA AI Suite IP.
+    /// folder with a network.toml, such a file, or a sheet of layers (.csv). An ONNX model (.onnx), with its input. A job (.toml) for an FPGA AI Suite IP.
     ///
     /// The exit status is 0 if something passed and nothing failed. A test that needs something the platform does not have neither
     /// passes nor fails, and is counted on its own. A script that compares nothing has an exit status of 0 when it comes to its end.

@@ -1,18 +1,19 @@
 //! `vp run` of an ONNX model: its network runs as any, and its answers are in the model's own numbers.
 
+use super::model_nodes::ModelNodes;
 use super::named::Named;
 use super::network::{self, Prepared};
 use super::{Args, ReadingArgs};
 use crate::cli::platform_args::nvdla;
 use crate::cli::record::Record;
-use crate::cli::text::{self, counted, styled};
+use crate::cli::text;
 use crate::cli::{Failure, Verdict, out, standard};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use vp_host::network::{CpuEstimate, CpuModel, CpuWork, Measured};
+use vp_host::network::{CpuModel, Measured};
 use vp_models::nvdla::config::Config;
 use vp_models::platform::Description;
 use vp_onnx::lower::{LowerOptions, Lowered, RangeMethod, WeightScales};
@@ -126,19 +127,27 @@ pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
     network::run((&name, &Named::File(path.to_owned())), &prepare, args)
 }
 
-/// A model as a network for a configuration, with its input if one is given; without, any numbers stand for it.
+/// A model made a network for a configuration.
+pub(super) struct LoweredModel {
+    pub(super) lowered: Lowered,
+    /// The input, if one is given.
+    pub(super) given: Option<Vec<Tensor>>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Makes a network of a model; without an input any numbers stand for it.
 pub(super) fn lowered(
     path: &Path,
     inputs: &[PathBuf],
     config: &Config,
     (reading, args): (ReadingArgs, &ModelArgs),
-) -> Result<(Option<Vec<Tensor>>, Lowered), Failure> {
+) -> Result<LoweredModel, Failure> {
     let options = options(reading, args)?;
     let mut opened = OpenedModel::open(path, &options).map_err(Failure::new)?;
     let given = given(&opened, inputs)?;
     let example = given.clone().unwrap_or_else(|| opened.example(1));
     let lowered = opened.lower(config, &options, &example).map_err(Failure::new)?;
-    Ok((given, lowered))
+    Ok(LoweredModel { lowered, given, notes: opened.notes })
 }
 
 /// The input of a file, if one is named.
@@ -201,41 +210,8 @@ impl BroughtModel {
         (measured, cpu_model): (&Measured, CpuModel),
     ) -> Result<(), Failure> {
         let mut out = out::stdout();
-        let cpu = self.lowered.cpu_layers().count();
-        let (head, tail) = (self.lowered.head.nodes.len(), self.lowered.tail.nodes.len());
-        let nodes = |count: usize| counted(count as u64, "node");
-        writeln!(
-            out,
-            "\n{:<10} {} of the model: {} before the network, {} in codes within it, {} behind it",
-            "the CPU's",
-            nodes(self.lowered.on_cpu.len()),
-            nodes(head),
-            counted(cpu as u64, "layer"),
-            nodes(tail)
-        )?;
-        let CpuEstimate { time, .. } = cpu_model.estimate(self.outside().times(measured.frames as u64));
-        writeln!(
-            out,
-            "{:<10} before and behind it estimated {}, {:.1} % of the device's time",
-            "",
-            counted(time.cycles(measured.period), "cycle"),
-            100.0 * time.as_ps() as f64 / measured.time.as_ps().max(1) as f64
-        )?;
-        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-        for (node, why) in &self.lowered.on_cpu {
-            match reasons.iter_mut().find(|(known, _)| known == why) {
-                Some((_, nodes)) => nodes.push(node),
-                None => reasons.push((why, vec![node])),
-            }
-        }
-        for (why, nodes) in reasons {
-            let shown = nodes.iter().take(3).map(|node| text::one_line(node)).collect::<Vec<_>>().join(", ");
-            let more = if nodes.len() > 3 { format!(" and {} more", nodes.len() - 3) } else { String::new() };
-            writeln!(out, "{:<10} {shown}{more}: {why}", "")?;
-        }
-        for note in &self.notes {
-            writeln!(out, "{:<10} {note}", styled(text::YELLOW, "note"))?;
-        }
+        let run = (measured.frames as u64, measured.time);
+        self.nodes().show(&mut out, (cpu_model, measured.period), run)?;
         let Some(answered) = answered else { return Ok(()) };
         if args.distance {
             answered.show_distances(&mut out)?;
@@ -243,20 +219,13 @@ impl BroughtModel {
         answered.show(&mut out, self.labels.as_ref())
     }
 
-    /// Work of the CPU for the nodes before and behind the network.
-    fn outside(&self) -> CpuWork {
-        CpuWork::of_graph(&self.lowered.head) + CpuWork::of_graph(&self.lowered.tail)
+    fn nodes(&self) -> ModelNodes<'_> {
+        ModelNodes { lowered: &self.lowered, notes: &self.notes }
     }
 
     /// Puts the answers beside a run's other results.
     pub(super) fn put(&self, record: &mut Record, answered: Option<&Answered>) {
-        let CpuWork { operations, bytes, .. } = self.outside();
-        record.put("model_cpu_operations", operations);
-        record.put("model_cpu_bytes", bytes);
-        let on_cpu: Vec<Value> =
-            self.lowered.on_cpu.iter().map(|(node, why)| json!({ "node": node, "why": why })).collect();
-        record.put("model_nodes_on_cpu", on_cpu);
-        record.put("model_notes", &self.notes);
+        self.nodes().put(record);
         let Some(answered) = answered else { return };
         record.put("model_outputs", answered.json(self.labels.as_ref()));
         let distances: Vec<Value> = answered

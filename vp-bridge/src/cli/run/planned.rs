@@ -1,6 +1,7 @@
 //! Plan of a network that a person names, without a run.
 
 use super::kind::{self, Device, InputKind};
+use super::model::LoweredModel;
 use super::{ModelArgs, PlacementArgs, ReadingArgs, model, network};
 use crate::cli::Failure;
 use crate::cli::compile::ModelEnds;
@@ -17,6 +18,8 @@ use vp_tensors::Graph;
 pub(in crate::cli) struct Planned {
     pub(in crate::cli) network: Network,
     pub(in crate::cli) plan: Plan,
+    /// Model of which the network is made, with notes about it.
+    pub(in crate::cli) model: Option<(Lowered, Vec<String>)>,
 }
 
 /// Plans a network for a platform.
@@ -30,14 +33,15 @@ pub(in crate::cli) fn planned(
         InputKind::Network(named) => {
             let network = named.load(&reading.options())?;
             let plan = network::plan((&named, &network), description, &placement.options(1))?;
-            Ok(Planned { network, plan })
+            Ok(Planned { network, plan, model: None })
         }
         InputKind::Model(path) => {
-            let (_, Lowered { network, .. }) =
-                model::lowered(&path, &[], &nvdla(description)?.config, (reading, models))?;
+            let config = &nvdla(description)?.config;
+            let LoweredModel { lowered, notes, .. } = model::lowered(&path, &[], config, (reading, models))?;
+            let network = lowered.network.clone();
             let named = super::Named::File(path);
             let plan = network::plan((&named, &network), description, &placement.options(1))?;
-            Ok(Planned { network, plan })
+            Ok(Planned { network, plan, model: Some((lowered, notes)) })
         }
         InputKind::Suite | InputKind::Traces(_) => Err(no_network(path)),
     }
@@ -70,7 +74,8 @@ pub(in crate::cli) fn brought(
             Ok(Brought { network, input, model: None })
         }
         InputKind::Model(path) => {
-            let (given, lowered) = model::lowered(&path, inputs, config, (reading, models))?;
+            let LoweredModel { lowered, given, .. } =
+                model::lowered(&path, inputs, config, (reading, models))?;
             let is_guessed = lowered.network.precision == Precision::Int8 && !lowered.is_quantised;
             if is_guessed && models.calibrates().is_none() && given.is_none() {
                 return Err(Failure::new(format!(

@@ -12,21 +12,21 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use super::contents::{Contents, RelocationTable};
+use super::contents::{BlobTable, Contents, RelocationTable};
 use super::{Generation, Loadable, LoadableError, Processor, Version};
 use lists::Conversion;
 
 /// Most addresses that the driver takes for a task (`NVDLA_MAX_BUFFERS_PER_TASK`).
 pub const MAX_ADDRESSES: usize = 6144;
 
-/// Processor of a blob that the CPU reads, whose versions are its own.
+/// Processor of a blob that the CPU reads, whose versions are its own. Raw data has none.
 const CPU: u32 = 2;
 
 /// Reason for which a loadable cannot be had in the other form.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// Its parts do not fit together.
+    /// A loadable whose parts do not fit together.
     #[error(transparent)]
     Loadable(#[from] LoadableError),
     /// A list that no single blob holds.
@@ -106,7 +106,8 @@ pub fn convert(contents: &Contents, to: Generation) -> Result<Contents, ConvertE
         }
         conversion.write()?;
     }
-    for blob in converted.blobs.iter_mut().filter(|blob| blob.interface != CPU) {
+    let is_versioned = |blob: &&mut BlobTable| blob.interface != CPU && blob.version != Version::default();
+    for blob in converted.blobs.iter_mut().filter(is_versioned) {
         blob.version = to.interface();
     }
     // What was read as one form must not be read as the other from now on.

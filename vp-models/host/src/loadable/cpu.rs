@@ -17,6 +17,8 @@ use vp_models::nvdla::cube::Surface;
 
 /// Bytes of a half.
 const HALF: usize = 2;
+/// `type` of a soft-max; below it there is the power.
+pub(super) const SOFTMAX: u8 = 1;
 /// Most bytes of a buffer.
 const MAX_BYTES: usize = 64 << 20;
 
@@ -253,7 +255,7 @@ fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<(Operation, Buffer
                 |offset| field::<4>(operations, at + parameters + offset, list).map(f32::from_le_bytes);
             let operation = match field::<1>(operations, at, list)?[0] {
                 0 => Operation::Power { power: float(0)?, scale: float(4)?, shift: float(8)? },
-                1 => Operation::Softmax,
+                SOFTMAX => Operation::Softmax,
                 other => {
                     let place = format!("CPU operation {number}");
                     return Err(LoadableError::NotModelled {

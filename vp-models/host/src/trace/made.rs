@@ -25,7 +25,7 @@ const MOST_FILE: usize = 32 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MadeError {
-    /// What was made is no trace.
+    /// Script that is no trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// Memory that changes while a script of this language runs.
@@ -105,7 +105,7 @@ enum Step {
     Room {
         address: u32,
     },
-    /// These bits of the interrupt status have come, and are cleared.
+    /// Bits of the interrupt status that have come, and are cleared.
     Taken {
         bits: u32,
     },

@@ -1,16 +1,18 @@
 //! Operations of drafts with their numbers in codes.
 
 use super::codes::CubeCodes;
-use super::draft::{Draft, DraftActivation, DraftKind, Function, Kernels, Weights};
+use super::draft::{Draft, DraftActivation, DraftKind, Kernels, Weights};
 use super::drafter::Reason;
-use super::fit::{bias, converter, factor, half, kernel_factors};
+use super::fit::{KernelFactors, bias, converter, factor, half, kernel_factors};
+use super::function::Function;
 use super::ranges::{RangeMethod, Ranges};
 use super::view::{CubeAxis, View};
 use super::{Code, Hardware, WeightScales};
 use std::sync::Arc;
 use vp_host::network::{
     self as host, Activation, Bias, ChannelProduct, Converter, Convolution, CpuProgram, CubeAxes,
-    Elementwise, Encoding, LookUp, Normalisation, Operation, PairMethod, Scales, Scaling, Slice, Sum,
+    Elementwise, Encoding, LookUp, Method, Normalisation, Operation, PairMethod, Pooling, Scales, Scaling,
+    Slice, Sum,
 };
 use vp_models::nvdla::numeric::Precision;
 
@@ -19,6 +21,9 @@ const FRACTION: u32 = 10;
 
 /// The most bits by which a cube that is added is shifted left.
 const ADDED_SHIFT: u32 = 10;
+
+/// The largest number of fp16.
+const LARGEST_HALF: f64 = 65504.0;
 
 /// Draft with the codes of what it reads and makes.
 pub(crate) struct Coded<'a> {
@@ -42,10 +47,15 @@ impl<'a> Coded<'a> {
 
     pub(crate) fn operation(&self) -> Result<Operation, Reason> {
         match &self.draft.kind {
-            DraftKind::Convolution(kernels) if self.hardware.is_integer => self.convolution(kernels),
-            DraftKind::Convolution(kernels) => Ok(self.convolution_of_halves(kernels)),
+            DraftKind::Convolution(kernels) => {
+                self.are_numbers(kernels)?;
+                match self.hardware.is_integer {
+                    true => self.convolution(kernels),
+                    false => Ok(self.convolution_of_halves(kernels)),
+                }
+            }
             DraftKind::Scaling { scales, addends } => self.scaling(scales, addends),
-            DraftKind::Pooling(pooling) => Ok(Operation::Pooling(*pooling)),
+            DraftKind::Pooling(pooling) => self.pooling(*pooling),
             DraftKind::Sum { takes_first_off } => self.sum(*takes_first_off),
             DraftKind::Pair(method) => self.pair(*method),
             DraftKind::ChannelProduct => {
@@ -56,6 +66,9 @@ impl<'a> Coded<'a> {
             DraftKind::Concatenation => Ok(Operation::Concatenation),
             DraftKind::Normalisation(response) => {
                 let of = &self.reads[0];
+                if of.zero != 0 {
+                    return Err("CDP squares codes, and its input has a zero point".to_owned());
+                }
                 let numbers = [response.alpha, response.beta, response.bias, of.scale].map(f64::from);
                 let converter = match self.hardware.is_integer {
                     true => Some(
@@ -79,6 +92,14 @@ impl<'a> Coded<'a> {
                 let output = encoding(&on_cpu.output, self.makes);
                 Ok(Operation::Cpu(CpuProgram { graph: Arc::new(on_cpu.graph.clone()), inputs, output }))
             }
+        }
+    }
+
+    fn pooling(&self, pooling: Pooling) -> Result<Operation, Reason> {
+        let pads = [pooling.window.before, pooling.window.after].concat().iter().any(|padding| *padding > 0);
+        match pooling.method == Method::Average && pads && self.reads[0].zero != 0 {
+            true => Err("PDP pads with the code 0, and its input has a zero point".to_owned()),
+            false => Ok(Operation::Pooling(pooling)),
         }
     }
 
@@ -112,14 +133,8 @@ impl<'a> Coded<'a> {
         let DraftActivation::Table(function, before) = self.draft.activation else {
             return Ok((None, converter(unit / scale, zero).ok_or_else(large)?));
         };
-        let (low, high) = function.bend();
-        let (least, most) = match self.ranges.get(&before) {
-            Some(distribution) => distribution.limits(RangeMethod::MinMax),
-            None => (f32::NEG_INFINITY, f32::INFINITY),
-        };
-        let (low, high) = (low.max(least.into()), high.min(most.into()));
-        // Numbers on one side of where it bends are a line's.
-        let (low, high) = if low < high { (low, high) } else { function.bend() };
+        let seen = self.ranges.get(&before).map(|distribution| distribution.limits(RangeMethod::MinMax));
+        let (low, high) = function.table_of_sums(seen);
         let of = |number: f64| f64::from(function.of(number as f32));
         // Answers have 16 bits and end there: as far as the output's codes go, whatever of that lies beyond the table.
         let ends = [-128, 127].map(|code| f64::from(self.makes.number(code)).abs());
@@ -131,17 +146,38 @@ impl<'a> Coded<'a> {
     /// The table of the draft's function in fp16, if it has one.
     fn look_up_of_halves(&self) -> Option<LookUp> {
         match self.draft.activation {
-            DraftActivation::Table(function, _) => Some(function.look_up_of_halves()),
+            DraftActivation::Table(function, _) => look_up_of_halves(function),
             _ => None,
         }
     }
 
-    /// Factors of kernels or channels, and the number that a step behind them is: a part of the output's.
-    fn factors(&self, factors: &[f64]) -> Option<(Scales, f64)> {
+    /// Factors of kernels or channels, the number that a step behind them is, which is a part of the output's, and the factors that these are.
+    fn factors(&self, factors: &[f64]) -> Option<(Scales, f64, Vec<f64>)> {
         let scale = f64::from(self.makes.scale);
         let factors: Vec<f64> = factors.iter().map(|factor| factor / scale).collect();
-        let fitted = kernel_factors(&factors, FRACTION)?;
-        Some((fitted.scales, scale / f64::from(fitted.fraction).exp2()))
+        let KernelFactors { scales, fraction, told } = kernel_factors(&factors, FRACTION)?;
+        let told = told.into_iter().map(|factor| factor * scale).collect();
+        Some((scales, scale / f64::from(fraction).exp2(), told))
+    }
+
+    /// Returns the first weight or bias that is no number of the format as a reason.
+    fn are_numbers(&self, kernels: &Kernels) -> Result<(), Reason> {
+        let most = if self.hardware.is_integer { f64::from(f32::MAX) } else { LARGEST_HALF };
+        let weights = match &kernels.weights {
+            Weights::Floats(floats) => &floats[..],
+            Weights::Codes { scales, .. } => &scales[..],
+        };
+        let mut numbers = weights.iter().map(|weight| f64::from(*weight)).chain(kernels.bias.iter().copied());
+        match numbers.find(|number| number.is_nan() || number.abs() > most) {
+            Some(number) => Err(format!("{:?} is no number of {}", number as f32, self.hardware.precision())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns true if a converter of steps of that many numbers can add the output's zero point, which it does in such steps before it
+    /// multiplies, to an eighth of a code.
+    fn tells_zero(&self, unit: f64) -> bool {
+        self.makes.zero == 0 || unit.abs() <= 0.25 * f64::from(self.makes.scale)
     }
 
     fn convolution(&self, kernels: &Kernels) -> Result<Operation, Reason> {
@@ -151,21 +187,11 @@ impl<'a> Coded<'a> {
         let each = weights.len() / count.max(1);
         let of_kernel = |kernel: usize| f64::from(scales[kernel % scales.len()]) * f64::from(x.scale);
         let added = kernels.adds.then(|| self.reads[1]);
-        let biases: Vec<f64> = (0..count)
-            .map(|kernel| {
-                let taken: i64 =
-                    weights[kernel * each..(kernel + 1) * each].iter().map(|weight| i64::from(*weight)).sum();
-                // What is added has its own zero, which is taken off here, before the activation.
-                let zero = added.map_or(0.0, |code| f64::from(code.zero) * f64::from(code.scale));
-                ((kernels.bias[kernel] - zero) / of_kernel(kernel)).round()
-                    - (taken * i64::from(x.zero)) as f64
-            })
-            .collect();
         let factors: Vec<f64> = (0..count).map(of_kernel).collect();
         let is_one = factors.windows(2).all(|pair| pair[0] == pair[1]);
         let has_slopes = matches!(&self.draft.activation, DraftActivation::Leaky(slopes) if slopes.len() > 1);
         let large = || "its factors are larger than 16 bits".to_owned();
-        let (scales, shift, unit) = match added {
+        let (scales, shift, unit, told) = match added {
             Some(code) => {
                 // Sums become steps of what is added, or parts of such steps.
                 let fitted = (0..=ADDED_SHIFT).rev().find_map(|shift| {
@@ -173,16 +199,30 @@ impl<'a> Coded<'a> {
                     let factors: Vec<f64> = factors.iter().map(|factor| factor / unit).collect();
                     Some((kernel_factors(&factors, 0)?, shift, unit))
                 });
-                let (factors, shift, unit) = fitted.ok_or_else(large)?;
-                (Some(factors.scales), Some(shift), unit)
+                let (KernelFactors { scales, told, .. }, shift, unit) = fitted.ok_or_else(large)?;
+                (Some(scales), Some(shift), unit, told.into_iter().map(|factor| factor * unit).collect())
             }
-            None if is_one && !has_slopes => (None, None, factors[0]),
+            None if is_one && !has_slopes && self.tells_zero(factors[0]) => (None, None, factors[0], factors),
             None => {
-                let (scales, unit) = self.factors(&factors).ok_or_else(large)?;
-                (Some(scales), None, unit)
+                let (scales, unit, told) = self.factors(&factors).ok_or_else(large)?;
+                (Some(scales), None, unit, told)
             }
         };
+        // A bias is in steps of what factors make of them: of a kernel whose factor has few bits that is not the same.
+        let in_steps = |(kernel, factor): (usize, &f64)| {
+            let taken: i64 =
+                weights[kernel * each..(kernel + 1) * each].iter().map(|weight| i64::from(*weight)).sum();
+            // What is added has its own zero, which is taken off here, before the activation.
+            let zero = added.map_or(0.0, |code| f64::from(code.zero) * f64::from(code.scale));
+            // Of weights that are all zero the scale may be zero as well.
+            let bias = kernels.bias[kernel] - zero;
+            let bias = if bias == 0.0 { 0.0 } else { (bias / factor).round() };
+            bias - (taken * i64::from(x.zero)) as f64
+        };
+        let biases: Vec<f64> = told.iter().enumerate().map(in_steps).collect();
         let (look_up, converter) = self.finished(unit)?;
+        let fitted = bias(&biases);
+        self.keeps_bias(&fitted, &biases, &told)?;
         let has_bias = biases.iter().any(|bias| *bias != 0.0);
         Ok(Operation::Convolution(Convolution {
             kernels: kernels.kernels,
@@ -191,13 +231,29 @@ impl<'a> Coded<'a> {
             weights,
             padding: x.zero as i16,
             truncate: 0,
-            bias: has_bias.then(|| bias(&biases)),
+            bias: has_bias.then_some(fitted),
             scales,
             added: shift,
             activation: self.activation()?,
             look_up,
             converter,
         }))
+    }
+
+    /// Returns a reason if a bias of 16 bits and a shift is more than a step of the output from the exact one.
+    fn keeps_bias(&self, bias: &Bias, exact: &[f64], factors: &[f64]) -> Result<(), Reason> {
+        let step = f64::from(bias.shift).exp2();
+        let lost = |((value, exact), factor): ((&i32, &f64), &f64)| {
+            (f64::from(*value) * step - exact).abs() * factor.abs()
+        };
+        let is_kept =
+            bias.values.iter().zip(exact).zip(factors).map(lost).all(|lost| lost <= self.makes.scale.into());
+        match is_kept {
+            true => Ok(()),
+            false => {
+                Err("SDP adds before it multiplies, and its factors differ too much for that".to_owned())
+            }
+        }
     }
 
     /// Weights as integers, and their scales.
@@ -270,7 +326,7 @@ impl<'a> Coded<'a> {
             // SDP adds before it multiplies.
             let addends: Vec<f64> =
                 addends.iter().zip(scales).map(|(addend, scale)| addend / scale).collect();
-            if addends.iter().any(|addend| !addend.is_finite() || addend.abs() > 65504.0) {
+            if addends.iter().any(|addend| !addend.is_finite() || addend.abs() > LARGEST_HALF) {
                 return Err("SDP adds before it multiplies, and a factor is too small for that".to_owned());
             }
             let values = scales.iter().map(|scale| half(*scale)).collect();
@@ -284,28 +340,23 @@ impl<'a> Coded<'a> {
         }
         let x = self.reads[0];
         let factors: Vec<f64> = scales.iter().map(|scale| scale * f64::from(x.scale)).collect();
-        let biases: Vec<f64> = factors
-            .iter()
-            .zip(addends)
-            .map(|(factor, addend)| (addend / factor).round() - f64::from(x.zero))
-            .collect();
-        let fitted = bias(&biases);
-        // A bias is in steps of the input: with factors that differ much its lowest bits may count.
-        let largest = factors.iter().fold(0.0, |most: f64, factor| most.max(factor.abs()));
-        let lost = 0.5 * f64::from(1 << fitted.shift >> 1) * largest / f64::from(self.makes.scale);
-        if biases.iter().any(|bias| !bias.is_finite()) || lost > 1.0 {
-            return Err("SDP adds before it multiplies, and its factors differ too much for that".to_owned());
-        }
-        let has_bias = biases.iter().any(|bias| *bias != 0.0);
         let large = || "its factors are larger than 16 bits".to_owned();
         let is_one = factors.windows(2).all(|pair| pair[0] == pair[1]);
-        let (scales, unit) = match is_one {
-            true => (None, factors[0]),
+        let (scales, unit, told) = match is_one && self.tells_zero(factors[0]) {
+            true => (None, factors[0], factors),
             false => {
-                let (scales, unit) = self.factors(&factors).ok_or_else(large)?;
-                (Some(scales), unit)
+                let (scales, unit, told) = self.factors(&factors).ok_or_else(large)?;
+                (Some(scales), unit, told)
             }
         };
+        let in_steps = |(factor, addend): (&f64, &f64)| (addend / factor).round() - f64::from(x.zero);
+        let biases: Vec<f64> = told.iter().zip(addends).map(in_steps).collect();
+        let fitted = bias(&biases);
+        if biases.iter().any(|bias| !bias.is_finite()) {
+            return Err("SDP adds before it multiplies, and a factor is too small for that".to_owned());
+        }
+        self.keeps_bias(&fitted, &biases, &told)?;
+        let has_bias = biases.iter().any(|bias| *bias != 0.0);
         let (look_up, converter) = self.finished(unit)?;
         let bias = has_bias.then_some(fitted);
         Ok(Operation::Scaling(Scaling { bias, scales, activation, look_up, converter }))
@@ -380,42 +431,16 @@ impl<'a> Coded<'a> {
             bias: None,
             scales: None,
             activation: Activation::None,
-            look_up: Some(function.look_up_of_halves()),
+            look_up: look_up_of_halves(function),
             converter: Converter::NONE,
         })
     }
 }
 
-impl Function {
-    /// The numbers between which it is no line: a table goes on beyond them as the function does.
-    fn bend(self) -> (f64, f64) {
-        match self {
-            Function::Clip(low, high) => {
-                let [low, high] = [low, high].map(f64::from);
-                match (low.is_finite(), high.is_finite()) {
-                    (true, true) => (low, high),
-                    (true, false) => (low, low + 1.0),
-                    (false, true) => (high - 1.0, high),
-                    (false, false) => (-1.0, 1.0),
-                }
-            }
-            Function::Unary(_) => (-8.0, 8.0),
-        }
-    }
-
-    /// The function's table in fp16.
-    fn look_up_of_halves(self) -> LookUp {
-        let (low, high) = self.bend();
-        LookUp::of(|number| f64::from(self.of(number as f32)), low, high, Precision::Fp16, [1.0; 2])
-    }
-
-    /// Value at a number.
-    pub(crate) fn of(self, number: f32) -> f32 {
-        match self {
-            Function::Clip(low, high) => number.clamp(low, high),
-            Function::Unary(unary) => unary.of(number),
-        }
-    }
+/// The function's table in fp16, if it has one.
+fn look_up_of_halves(function: Function) -> Option<LookUp> {
+    let (low, high) = function.table_of_halves()?;
+    Some(LookUp::of(|number| f64::from(function.of(number as f32)), low, high, Precision::Fp16, [1.0; 2]))
 }
 
 /// A bias of numbers in fp16, if any is not zero.

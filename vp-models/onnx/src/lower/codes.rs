@@ -1,13 +1,15 @@
-//! CubeCodes of the cubes: which of them have the same, and the scale of each.
+//! Codes of the cubes: which of them have the same, and the scale of each.
 
-use super::draft::{Draft, DraftActivation, DraftKind, Function, Source};
+use super::draft::{Draft, DraftActivation, DraftKind, Source};
 use super::floats::FloatGraph;
+use super::function::Function;
 use super::ranges::{RangeMethod, Ranges};
 use super::{Code, Hardware};
+use std::collections::HashSet;
 use vp_host::network::{Method, PairMethod, Pooling, Shape};
 use vp_tensors::{Operator, ValueId};
 
-/// CubeCodes of the network's input, and of what each draft makes.
+/// Codes of the network's input, and of what each draft makes.
 pub(crate) struct CubeCodes {
     input: Code,
     drafts: Vec<Code>,
@@ -37,6 +39,9 @@ impl Sets {
         self.0[one] = other;
     }
 }
+
+/// Ratio of ranges from which on a layer that changes codes is worth its time: a bit would be lost.
+const COARSER: f32 = 2.0;
 
 /// Place of a source among the cubes: the input is the first.
 fn place(source: Source) -> usize {
@@ -82,47 +87,127 @@ fn wants_zero(draft: &Draft) -> bool {
     }
 }
 
-/// Puts a layer that changes codes before each draft that keeps them, where the model has others before than behind it. Behind a
+/// Codes that the model gives to what drafts make, by place.
+struct GivenCodes {
+    /// Codes in which others read it.
+    made: Vec<Option<Code>>,
+    /// Codes in which the draft makes it: a pooling that averages has the codes of what it reads.
+    own: Vec<Option<Code>>,
+}
+
+fn is_average(draft: &Draft) -> bool {
+    matches!(draft.kind, DraftKind::Pooling(Pooling { method: Method::Average, .. }))
+}
+
+impl GivenCodes {
+    /// The model's own codes, spread by drafts that only move or choose codes: their outputs have those of their sources, and cubes that
+    /// nothing else reads have theirs.
+    fn of(
+        drafts: &[Draft],
+        order: &[usize],
+        (floats, start): (&FloatGraph, ValueId),
+        outputs: &[Source],
+    ) -> GivenCodes {
+        let values = std::iter::once(Some(start)).chain(drafts.iter().map(|draft| draft.value));
+        let mut made: Vec<Option<Code>> = values.map(|value| of_model(floats, value?)).collect();
+        let mut own = vec![None; made.len()];
+        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
+        for &at in order {
+            let draft = &drafts[at];
+            draft.sources.iter().for_each(|source| readers[place(*source)].push(at));
+            if !keeps_codes(draft) {
+                continue;
+            }
+            let mut codes = draft.sources.iter().map(|source| made[place(*source)]);
+            let first = codes.next().flatten();
+            let common = first.filter(|_| codes.all(|code| code == first));
+            own[at + 1] = common;
+            made[at + 1] = made[at + 1].or(common);
+        }
+        let mut is_read_outside = vec![false; made.len()];
+        outputs.iter().for_each(|output| is_read_outside[place(*output)] = true);
+        let before = order.iter().rev().map(|at| at + 1).chain([0]);
+        for at in before.filter(|at| !is_read_outside[*at]) {
+            let mut wanted = readers[at].iter().map(|&reader| {
+                let is_kept = keeps_codes(&drafts[reader]) && !is_average(&drafts[reader]);
+                made[reader + 1].filter(|_| is_kept)
+            });
+            let first = wanted.next().flatten();
+            made[at] = made[at].or(first.filter(|_| wanted.all(|code| code == first)));
+        }
+        GivenCodes { made, own }
+    }
+}
+
+/// Puts a layer that changes codes before each draft that keeps them, where they are others before than behind it. Behind a
 /// pooling that averages it stands, where alone the narrower codes that means have are enough.
 pub(crate) fn requantise(
     drafts: &mut Vec<Draft>,
     order: &mut Vec<usize>,
-    floats: &FloatGraph,
-    start: ValueId,
+    (floats, ranges, method): (&FloatGraph, &Ranges, RangeMethod),
+    (start, outputs): (ValueId, &[Source]),
 ) {
-    let code = |value: Option<ValueId>| floats.codes.get(&value?).copied();
+    let mut codes = GivenCodes::of(drafts, order, (floats, start), outputs);
+    let finer = finer_parts(drafts, order, (ranges, method), (start, outputs));
     let mut made = Vec::with_capacity(order.len());
     for at in std::mem::take(order) {
-        let own = code(drafts[at].value).filter(|_| keeps_codes(&drafts[at]));
-        if matches!(drafts[at].kind, DraftKind::Pooling(Pooling { method: Method::Average, .. })) {
+        let wanted = codes.made[at + 1];
+        if is_average(&drafts[at]) {
             made.push(at);
-            let before = match averaged(drafts, at) {
-                Some(of) => drafts[of].value,
-                None => Some(start),
-            };
-            if own.is_some() && own != code(before) {
+            if wanted != codes.own[at + 1] {
                 made.push(recode_behind(drafts, at));
+                codes.made.push(wanted);
             }
             continue;
         }
-        for place in 0..drafts[at].sources.len() {
-            let source = drafts[at].sources[place];
-            let (value, cube) = match source {
-                Some(of) => (drafts[of].value, drafts[of].output),
-                None => (Some(start), drafts[at].input),
-            };
-            let (Some(own), Some(of)) = (own, code(value)) else { continue };
-            if own == of {
+        let count = if keeps_codes(&drafts[at]) { drafts[at].sources.len() } else { 0 };
+        for from in 0..count {
+            let source = drafts[at].sources[from];
+            let is_same = codes.made[place(source)] == wanted;
+            if is_same && (wanted.is_some() || !finer.contains(&(at, from))) {
                 continue;
             }
-            drafts.push(recoding(format!("{} codes {place}", drafts[at].name), source, cube));
+            let cube = source.map_or(drafts[at].input, |of| drafts[of].output);
+            drafts.push(recoding(format!("{} codes {from}", drafts[at].name), source, cube));
+            codes.made.push(wanted);
             let new = drafts.len() - 1;
-            drafts[at].sources[place] = Some(new);
+            drafts[at].sources[from] = Some(new);
             made.push(new);
         }
         made.push(at);
     }
     *order = made;
+}
+
+/// Parts of joined cubes, by the joining draft and their place in it, that others read as well and that what they are joined with would
+/// give much coarser codes than they need.
+fn finer_parts(
+    drafts: &[Draft],
+    order: &[usize],
+    (ranges, method): (&Ranges, RangeMethod),
+    (start, outputs): (ValueId, &[Source]),
+) -> HashSet<(usize, usize)> {
+    let mut readers = vec![0; drafts.len() + 1];
+    let sources = order.iter().flat_map(|at| &drafts[*at].sources);
+    sources.chain(outputs).for_each(|source| readers[place(*source)] += 1);
+    let values = std::iter::once(Some(start)).chain(drafts.iter().map(|draft| draft.value));
+    let span = |value: Option<ValueId>| {
+        let (low, high) = ranges.get(&value?)?.limits(method);
+        Some(high - low)
+    };
+    let own: Vec<f32> = values.map(|value| span(value).unwrap_or(0.0)).collect();
+    // The range of all that shares its codes with a cube.
+    let (mut shared, mut finer) = (own.clone(), HashSet::new());
+    for &at in order.iter().rev().filter(|at| keeps_codes(&drafts[**at])) {
+        for (from, part) in drafts[at].sources.iter().map(|source| place(*source)).enumerate() {
+            let is_joined = matches!(drafts[at].kind, DraftKind::Concatenation);
+            match is_joined && readers[part] > 1 && own[part] > 0.0 && shared[at + 1] > COARSER * own[part] {
+                true => drop(finer.insert((at, from))),
+                false => shared[part] = shared[part].max(shared[at + 1]),
+            }
+        }
+    }
+    finer
 }
 
 /// A layer that changes codes alone.
@@ -136,18 +221,8 @@ fn recoding(name: String, source: Source, cube: Shape) -> Draft {
         input: cube,
         output: cube,
         value: None,
+        view: None,
         activation: DraftActivation::None,
-    }
-}
-
-/// The source of a pooling's first step.
-fn averaged(drafts: &[Draft], at: usize) -> Source {
-    let source = drafts[at].sources[0];
-    match source {
-        Some(of) if drafts[of].value.is_none() && matches!(drafts[of].kind, DraftKind::Pooling(_)) => {
-            averaged(drafts, of)
-        }
-        _ => source,
     }
 }
 
@@ -157,8 +232,8 @@ fn recode_behind(drafts: &mut Vec<Draft>, at: usize) -> usize {
     let sources = drafts.iter_mut().flat_map(|draft| &mut draft.sources);
     sources.filter(|source| **source == Some(at)).for_each(|source| *source = Some(new));
     let made = recoding(format!("{} codes", drafts[at].name), Some(at), drafts[at].output);
-    let value = drafts[at].value.take();
-    drafts.push(Draft { value, ..made });
+    let (value, view) = (drafts[at].value.take(), drafts[at].view.clone());
+    drafts.push(Draft { value, view, ..made });
     new
 }
 
@@ -188,8 +263,7 @@ pub(crate) fn codes(
     for (at, value) in values.iter().enumerate() {
         let Some(value) = value else { continue };
         let set = sets.of(at);
-        given[set] =
-            given[set].or_else(|| floats.codes.get(value).copied()).or_else(|| of_integers(floats, *value));
+        given[set] = given[set].or_else(|| of_model(floats, *value));
         if let Some(distribution) = ranges.get(value) {
             let (low, high) = distribution.limits(method);
             limits[set] = (limits[set].0.min(low), limits[set].1.max(high));
@@ -202,13 +276,13 @@ pub(crate) fn codes(
     CubeCodes { input: code(0), drafts: (0..drafts.len()).map(|at| code(at + 1)).collect() }
 }
 
-/// CubeCodes of a value that is integers of 8 bits already.
-fn of_integers(floats: &FloatGraph, value: ValueId) -> Option<Code> {
-    match floats.graph.value(value).element_type {
+/// The code that the model gives a value, also as integers of 8 bits that it is already.
+fn of_model(floats: &FloatGraph, value: ValueId) -> Option<Code> {
+    floats.codes.get(&value).copied().or(match floats.graph.value(value).element_type {
         vp_tensors::ElementType::Int8 => Some(Code::ONE),
         vp_tensors::ElementType::Uint8 => Some(Code { scale: 1.0, zero: -128 }),
         _ => None,
-    }
+    })
 }
 
 /// Gives bounds that codes do not keep by their end a layer of their own.
@@ -231,7 +305,7 @@ pub(crate) fn limit(drafts: &mut Vec<Draft>, order: &mut Vec<usize>, codes: &mut
                 .filter(|source| **source == Some(at))
                 .for_each(|source| *source = Some(new));
         }
-        let Draft { name, output, value, .. } = drafts[at].clone();
+        let Draft { name, output, value, view, .. } = drafts[at].clone();
         drafts[at].value = None;
         drafts.push(Draft {
             name: format!("{name} limit"),
@@ -241,6 +315,7 @@ pub(crate) fn limit(drafts: &mut Vec<Draft>, order: &mut Vec<usize>, codes: &mut
             input: output,
             output,
             value,
+            view,
             activation: DraftActivation::None,
         });
         codes.drafts.push(code);

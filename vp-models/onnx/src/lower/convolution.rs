@@ -49,10 +49,14 @@ impl Drafter<'_> {
 
     fn bias(&self, of: Option<ValueId>, kernels: usize) -> Option<Vec<f64>> {
         let Some(of) = of else { return Some(vec![0.0; kernels]) };
-        let numbers = self.floats.numbers(of)?.as_floats()?;
+        let tensor = self.floats.numbers(of)?;
+        let numbers = tensor.as_floats()?;
         match numbers.len() {
             1 => Some(vec![numbers[0].into(); kernels]),
-            count if count == kernels => Some(numbers.iter().map(|number| (*number).into()).collect()),
+            // One for each row would be as many, if there are as many of these.
+            count if count == kernels && tensor.shape.last() == Some(&kernels) => {
+                Some(numbers.iter().map(|number| (*number).into()).collect())
+            }
             _ => None,
         }
     }

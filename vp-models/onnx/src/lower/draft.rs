@@ -1,8 +1,9 @@
 //! Layers before their numbers are codes: what runs on which unit, in the numbers of the model.
 
+use super::function::Function;
 use super::view::View;
 use vp_host::network::{PairMethod, Pooling, Shape, Window};
-use vp_tensors::{Graph, LocalResponse, Unary, ValueId};
+use vp_tensors::{Graph, LocalResponse, ValueId};
 
 /// Place of a draft among all; none for the network's input.
 pub(crate) type Source = Option<usize>;
@@ -20,6 +21,8 @@ pub(crate) struct Draft {
     pub(crate) output: Shape,
     /// Value of the graph that it gives; none if it is an intermediate step of one node.
     pub(crate) value: Option<ValueId>,
+    /// The value in its cube.
+    pub(crate) view: Option<View>,
     /// Function of what it computes, before that is written.
     pub(crate) activation: DraftActivation,
 }
@@ -47,14 +50,6 @@ pub(crate) enum DraftKind {
     Upsampling(u32),
     Slice([u32; 3]),
     Cpu(Box<OnCpu>),
-}
-
-/// Function of an element.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Function {
-    Unary(Unary),
-    /// Limits, which may be infinite.
-    Clip(f32, f32),
 }
 
 /// Function of what a layer computes.

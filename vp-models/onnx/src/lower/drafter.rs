@@ -48,6 +48,9 @@ pub(crate) struct Drafter<'a> {
     is_start_fixed: bool,
     /// Reasons for which nodes are the CPU's.
     pub(crate) on_cpu: BTreeMap<usize, Reason>,
+    /// Nodes that a draft of the CPU's computes, and how often it was one that another computes as well.
+    is_computed: Vec<bool>,
+    repeated: usize,
     /// Nodes before all units that multiply or pool, and nodes behind all of these.
     pub(crate) is_early: Vec<bool>,
     pub(crate) is_late: Vec<bool>,
@@ -76,14 +79,15 @@ pub(crate) fn draft(
     hardware: &Hardware,
     refused: &BTreeMap<usize, Reason>,
 ) -> Result<Drafts, NoNetwork> {
-    match Drafter::new(floats, hardware, refused, false)?.finish() {
-        Err(NoNetwork::SeveralStarts) => Drafter::new(floats, hardware, refused, true)?.finish(),
+    let starting = |is_fixed| Drafter::new(floats, hardware, refused, is_fixed)?.finish();
+    match starting(false) {
+        Err(NoNetwork::SeveralStarts) => starting(true),
         drafts => drafts,
     }
 }
 
 /// Returns true if a unit does an operator that is worth starting units for.
-fn is_heavy(node: &Node, floats: &FloatGraph) -> bool {
+pub(super) fn is_heavy(node: &Node, floats: &FloatGraph) -> bool {
     let is_constant = |at: usize| {
         node.inputs.get(at).copied().flatten().is_some_and(|id| floats.graph.constant(id).is_some())
     };
@@ -132,6 +136,8 @@ impl<'a> Drafter<'a> {
             start: None,
             is_start_fixed,
             on_cpu: refused.clone(),
+            is_computed: vec![false; count],
+            repeated: 0,
             is_early,
             is_late,
         };
@@ -232,6 +238,17 @@ impl<'a> Drafter<'a> {
         if sources.iter().any(|source| !self.places.contains_key(source)) {
             return Err(NoNetwork::SeveralStarts);
         }
+        self.repeated += nodes.iter().filter(|at| self.is_computed[**at]).count();
+        if self.repeated > self.floats.graph.nodes.len() {
+            let shared = self.shared(&nodes);
+            if !shared.is_empty() {
+                for value in shared {
+                    self.by_cpu(value)?;
+                }
+                return self.by_cpu(value);
+            }
+        }
+        nodes.iter().for_each(|at| self.is_computed[*at] = true);
         let output = View::natural(self.shape(value)).ok_or_else(|| self.no_cube(value))?;
         let placed: Vec<PlacedValue> = sources.iter().map(|source| self.places[source].clone()).collect();
         let mut graph = self.part(&nodes, &sources, &[value]);
@@ -257,9 +274,23 @@ impl<'a> Drafter<'a> {
             input,
             output: output.cube,
             value: Some(value),
+            view: None,
             activation: super::draft::DraftActivation::None,
         };
         Ok(self.add(draft, value, output))
+    }
+
+    /// Values that nodes read of others which have been computed before: rather than computing all again, these become cubes.
+    fn shared(&self, nodes: &BTreeSet<usize>) -> BTreeSet<ValueId> {
+        let new = nodes.iter().filter(|at| !self.is_computed[**at]);
+        let read = new.flat_map(|at| self.floats.graph.nodes[*at].inputs.iter().flatten().copied());
+        let is_shared = |value: &ValueId| {
+            let is_computed = self.uses.maker(*value).is_some_and(|at| self.is_computed[at]);
+            let Value { shape, element_type, .. } = self.value(*value);
+            let is_cube = *element_type == ElementType::Float && View::natural(shape).is_some();
+            is_computed && is_cube && !self.places.contains_key(value)
+        };
+        read.filter(is_shared).collect()
     }
 
     /// A draft of the CPU's that moves a tensor into another view.
@@ -290,6 +321,7 @@ impl<'a> Drafter<'a> {
             input: placed.view.cube,
             output: view.cube,
             value: Some(value),
+            view: None,
             activation: super::draft::DraftActivation::None,
         }
     }
@@ -333,7 +365,7 @@ impl<'a> Drafter<'a> {
 
     /// Adds a draft that gives a value in that view.
     pub(crate) fn add(&mut self, draft: Draft, value: ValueId, view: View) -> PlacedValue {
-        let at = self.push(draft);
+        let at = self.push(Draft { view: Some(view.clone()), ..draft });
         let placed = PlacedValue { source: Some(at), view };
         self.places.insert(value, placed.clone());
         placed
@@ -347,13 +379,22 @@ impl<'a> Drafter<'a> {
         self.drafts.len() - 1
     }
 
-    /// The draft that makes a value which only the node at that place reads, if the node can become a part of it.
-    pub(crate) fn absorbing(&self, value: ValueId, node: usize, output: ValueId) -> Option<usize> {
+    /// The draft that makes a value which only the node at that place reads, if the node can become a part of it. A value in codes
+    /// is rounded and limited before the node.
+    pub(crate) fn absorbing(&self, value: ValueId, node: usize) -> Option<usize> {
+        self.code(value).is_none().then(|| self.only_maker(value, node))?
+    }
+
+    /// The draft as of [`Drafter::absorbing`] for a node that limits numbers, which between the same codes it may do before they are codes.
+    pub(crate) fn absorbing_limit(&self, value: ValueId, node: usize, output: ValueId) -> Option<usize> {
+        let is_same = self.code(value).is_none() || self.code(value) == self.code(output);
+        is_same.then(|| self.only_maker(value, node))?
+    }
+
+    fn only_maker(&self, value: ValueId, node: usize) -> Option<usize> {
         let at = self.places.get(&value)?.source?;
         let is_only = self.uses.only_reader(value) == Some(node);
-        let is_coded = self.code(value).is_some() && self.code(value) != self.code(output);
-        (is_only && !is_coded && self.drafts[at].value == Some(value) && self.drafts[at].takes_activation())
-            .then_some(at)
+        (is_only && self.drafts[at].value == Some(value) && self.drafts[at].takes_activation()).then_some(at)
     }
 
     /// Notes that a node has become a part of the draft that made its input.
@@ -419,6 +460,7 @@ impl<'a> Drafter<'a> {
             input: sizes[0],
             output: sizes[1],
             value: Some(value),
+            view: None,
             activation: super::draft::DraftActivation::None,
         }
     }

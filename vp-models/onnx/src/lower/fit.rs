@@ -44,6 +44,8 @@ pub(crate) struct KernelFactors {
     pub(crate) scales: Scales,
     /// Bits of fraction that are left.
     pub(crate) fraction: u32,
+    /// The factors that these are.
+    pub(crate) told: Vec<f64>,
 }
 
 /// The factors of kernels with one shift, of which as many bits are left over as `fraction` asks for at most.
@@ -51,8 +53,10 @@ pub(crate) fn kernel_factors(values: &[f64], fraction: u32) -> Option<KernelFact
     let largest = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
     let all = u32::try_from(shift_for(largest)).ok()?;
     let fraction = fraction.min(all);
-    let values = values.iter().map(|value| (value * f64::from(all).exp2()).round() as i16).collect();
-    Some(KernelFactors { scales: Scales { values, shift: all - fraction }, fraction })
+    let step = f64::from(all).exp2();
+    let values: Vec<i16> = values.iter().map(|value| (value * step).round() as i16).collect();
+    let told = values.iter().map(|value| f64::from(*value) / step).collect();
+    Some(KernelFactors { scales: Scales { values, shift: all - fraction }, fraction, told })
 }
 
 /// Values of a bias in 16 bits, with the least shift at which all fit.

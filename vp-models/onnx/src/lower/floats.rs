@@ -4,10 +4,11 @@
 //! `QLinearMatMul` are the operators of numbers between such codes. What a model quantises is kept exactly: weights as
 //! their integers, values by scale and zero point.
 
+use super::uses::Uses;
 use crate::lower::Code;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use vp_tensors::{ElementType, Elements, Graph, Node, Operator, Tensor, Value, ValueId};
+use vp_tensors::{Binary, ElementType, Elements, Graph, Node, Operator, Tensor, Value, ValueId};
 
 /// Integers of a constant that a model has quantised.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +25,7 @@ pub(crate) struct ConstantCodes {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FloatGraph {
     pub(crate) graph: Graph,
-    /// ConstantCodes of values that the model quantises.
+    /// Codes of values that the model quantises.
     pub(crate) codes: HashMap<ValueId, Code>,
     /// Integers of constants that the model has quantised.
     pub(crate) constants: HashMap<ValueId, ConstantCodes>,
@@ -49,12 +50,16 @@ impl Scales {
 }
 
 /// Builder of a graph of numbers.
-struct Floats {
+struct Floats<'a> {
+    source: &'a Graph,
+    uses: Uses,
     made: FloatGraph,
     /// The value that stands for each of the source's.
     stands: Vec<ValueId>,
     /// Of values in codes the numbers that they stand for, and how.
     coded: HashMap<ValueId, (ValueId, Code)>,
+    /// Of values of the source the only code in which they are read, if there is one.
+    read_as: HashMap<ValueId, Option<Code>>,
 }
 
 /// Makes quantisation a property of values.
@@ -69,7 +74,14 @@ pub(crate) fn floats(source: &Graph) -> FloatGraph {
     };
     let stands = (0..source.values.len()).map(ValueId).collect();
     let made = FloatGraph { graph, ..FloatGraph::default() };
-    let mut floats = Floats { made, stands, coded: HashMap::new() };
+    let mut floats = Floats {
+        source,
+        uses: Uses::of(source),
+        made,
+        stands,
+        coded: HashMap::new(),
+        read_as: HashMap::new(),
+    };
     for node in &source.nodes {
         floats.node(node);
     }
@@ -77,7 +89,7 @@ pub(crate) fn floats(source: &Graph) -> FloatGraph {
     floats.made.without_dead()
 }
 
-impl Floats {
+impl Floats<'_> {
     fn node(&mut self, node: &Node) {
         let inputs: Vec<Option<ValueId>> =
             node.inputs.iter().map(|input| input.map(|input| self.stands[input.0])).collect();
@@ -123,24 +135,35 @@ impl Floats {
     /// `DynamicQuantizeLinear`: the network has its own codes, so that numbers stand for its codes, with a scale of 1.
     fn at_run_time(&mut self, node: &Node, inputs: &[Option<ValueId>]) -> Option<()> {
         let &[codes, scale, zero] = &node.outputs[..] else { return None };
+        // What nobody scales back are the codes themselves.
+        if self.uses.readers(scale).is_empty()
+            || node.outputs.iter().any(|output| self.uses.is_output(*output))
+        {
+            return None;
+        }
         self.stands[codes.0] = inputs[0]?;
         self.made.graph.constants.insert(scale, Arc::new(Tensor::floats(Vec::new(), vec![1.0])));
         self.made.graph.constants.insert(zero, Arc::new(Tensor::of(Vec::new(), Elements::Uint8(vec![0]))));
         Some(())
     }
 
-    /// `ConvInteger` or `MatMulInteger` of numbers, and of weights whose scale comes later.
+    /// `ConvInteger` or `MatMulInteger` of numbers, and of weights whose scale comes later. Codes are so many steps of their numbers.
     fn of_integers(&mut self, node: &Node, inputs: &[Option<ValueId>], operator: Operator) -> Option<()> {
         let &[Some(data), Some(weights), ..] = inputs else { return None };
-        if self.made.graph.value(data).element_type != ElementType::Float {
-            return None;
-        }
-        let zero = inputs.get(3).copied().flatten().and_then(|zero| self.made.graph.constant(zero));
-        let zeros = match zero {
-            Some(zero) => zero.to_integers()?,
+        let (data, step) = match self.coded.get(&data) {
+            _ if self.made.graph.value(data).element_type == ElementType::Float => (data, 1.0),
+            Some(&(number, code)) => {
+                let of = self.made.graph.value(data).element_type;
+                let one = self.scales_of(vec![code.scale], inputs.get(2).copied().flatten(), of)?;
+                (number, (one.code()? == code).then_some(code.scale)?)
+            }
+            None => return None,
+        };
+        let zeros = match inputs.get(3).copied().flatten() {
+            Some(zero) => self.made.graph.constant(zero)?.to_integers()?,
             None => vec![0],
         };
-        let scales = Scales { scales: vec![1.0; zeros.len()], zeros, is_unsigned: false };
+        let scales = Scales { scales: vec![1.0 / step; zeros.len()], zeros, is_unsigned: false };
         let axis =
             if operator == Operator::MatMul { self.made.graph.value(weights).shape.len() - 1 } else { 0 };
         let weights = self.constant(weights, &scales, axis)?;
@@ -163,6 +186,10 @@ impl Floats {
 
     fn scales(&self, scale: Option<ValueId>, zero: Option<ValueId>, of: ElementType) -> Option<Scales> {
         let scales = self.made.graph.constant(scale?)?.to_floats();
+        self.scales_of(scales, zero, of)
+    }
+
+    fn scales_of(&self, scales: Vec<f32>, zero: Option<ValueId>, of: ElementType) -> Option<Scales> {
         let zero = zero.map(|zero| self.made.graph.constant(zero));
         let (zeros, of) = match zero {
             None => (vec![0; scales.len()], of),
@@ -216,10 +243,17 @@ impl Floats {
         let value = self.made.graph.value(input);
         let (rank, of) = (value.shape.len() as i64, value.element_type);
         let scales = self.scales(*inputs.get(1)?, inputs.get(2).copied().flatten(), of)?;
-        let axis = if axis < 0 { axis + rank } else { axis };
+        let axis = usize::try_from(if axis < 0 { axis + rank } else { axis }).ok()?;
         if self.made.graph.constants.contains_key(&input) {
-            self.stands[output.0] = self.constant(input, &scales, usize::try_from(axis).ok()?)?;
+            self.stands[output.0] = self.constant(input, &scales, axis)?;
             return Some(());
+        }
+        if of == ElementType::Float {
+            return self.multiplied(node, (input, output), &scales, axis);
+        }
+        // Wider integers, such as sums, are no codes.
+        if !matches!(of, ElementType::Int8 | ElementType::Uint8) {
+            return None;
         }
         let code = scales.code()?;
         match self.coded.get(&input) {
@@ -229,12 +263,61 @@ impl Floats {
             }
             Some(_) => None,
             None => {
-                // ConstantCodes that come from outside: the numbers are known as soon as there are any.
+                // Codes that come from outside: the numbers are known as soon as there are any.
                 self.made.codes.insert(output, code);
                 self.coded.insert(input, (output, code));
                 None
             }
         }
+    }
+
+    /// `DequantizeLinear` of integers that are numbers here: a product.
+    fn multiplied(
+        &mut self,
+        node: &Node,
+        (input, output): (ValueId, ValueId),
+        scales: &Scales,
+        axis: usize,
+    ) -> Option<()> {
+        if scales.zeros.iter().any(|zero| *zero != 0) {
+            return None;
+        }
+        let mut shape = vec![1; self.made.graph.value(input).shape.len()];
+        match &scales.scales[..] {
+            [_] => shape.clear(),
+            several => *shape.get_mut(axis)? = several.len(),
+        }
+        let name = format!("{} scale", node.name);
+        self.made.graph.values.push(Value { name, shape: shape.clone(), element_type: ElementType::Float });
+        let factor = ValueId(self.made.graph.values.len() - 1);
+        self.stands.push(factor);
+        self.made.graph.constants.insert(factor, Arc::new(Tensor::floats(shape, scales.scales.clone())));
+        self.made.graph.nodes.push(Node {
+            name: node.name.clone(),
+            operator: Operator::Binary(Binary::Mul),
+            inputs: vec![Some(input), Some(factor)],
+            outputs: vec![output],
+        });
+        Some(())
+    }
+
+    /// The code that all readers of a value of the source give it, if they do and it is no output.
+    fn read_as(&mut self, value: ValueId) -> Option<Code> {
+        if let Some(known) = self.read_as.get(&value) {
+            return *known;
+        }
+        let code_of = |reader: &usize| {
+            let node = &self.source.nodes[*reader];
+            let input = |place: usize| node.inputs.get(place).copied().flatten();
+            let of = self.source.value(*node.outputs.first()?).element_type;
+            let is_quantised = matches!(node.operator, Operator::QuantizeLinear { .. });
+            is_quantised.then(|| self.scales(input(1), input(2), of)?.code())?
+        };
+        let mut codes = self.uses.readers(value).iter().map(code_of);
+        let first = codes.next().flatten().filter(|_| !self.uses.is_output(value));
+        let only = first.filter(|first| codes.all(|code| code == Some(*first)));
+        self.read_as.insert(value, only);
+        only
     }
 
     fn quantised(&mut self, node: &Node, inputs: &[Option<ValueId>], axis: i64) -> Option<()> {
@@ -246,9 +329,14 @@ impl Floats {
         }
         _ = axis;
         let code = scales.code()?;
-        let number = match self.made.codes.get(&input) {
-            Some(known) if *known != code => {
-                // A second code of the same number is another value.
+        let is_own = match self.made.codes.get(&input) {
+            Some(known) => *known == code,
+            None => self.read_as(node.inputs[0]?) == Some(code),
+        };
+        let number = match is_own {
+            true => input,
+            false => {
+                // What others read as it is, or in another code, is another value.
                 let number = self.number(input, &format!(" as {}", node.name));
                 self.made.graph.nodes.push(Node {
                     name: node.name.clone(),
@@ -258,7 +346,6 @@ impl Floats {
                 });
                 number
             }
-            _ => input,
         };
         self.made.codes.insert(number, code);
         self.coded.insert(output, (number, code));

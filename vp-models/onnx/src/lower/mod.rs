@@ -11,27 +11,30 @@ mod draft;
 mod drafter;
 mod fit;
 mod floats;
+mod function;
 mod nodes;
 mod patterns;
 mod ranges;
+mod refused;
 mod uses;
 mod view;
 mod windows;
 
 use self::coded::{Coded, encoding};
 use self::draft::{Draft, DraftKind, Source};
-use self::drafter::{Drafts, Edges, NoNetwork, draft};
+use self::drafter::{Drafts, Edges, NoNetwork, Reason, draft, is_heavy};
 use self::floats::{FloatGraph, floats};
 use self::ranges::{Ranges, note};
+use self::refused::RefusedLayer;
 use self::view::View;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use thiserror::Error;
 use vp_host::network::{
     Choices, Encoding, Lines, Network, NetworkLayer, Operation, Plan, PlanError, Shape, Winograd,
 };
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
-use vp_tensors::{Graph, GraphError, Tensor, ValueId};
+use vp_tensors::{Graph, GraphError, Node, Tensor, ValueId};
 
 pub use self::ranges::RangeMethod;
 
@@ -139,13 +142,13 @@ pub enum LowerError {
     NothingToRun {
         /// Name of the configuration.
         config: String,
-        /// Reason for which the first node is none.
+        /// Node that a unit could have begun with, and the reason for which none does.
         why: String,
     },
     /// A tensor that a unit needs and that is no cube.
     #[error(
         "node `{node}` ({operator}): a tensor of {shape:?} is no cube: it has more than three axes of more than one element, or one \
-         longer than 8192"
+         longer than 8192, or none; a frame is computed at a time, so that a batch is 1"
     )]
     NoCube {
         /// Name of the node.
@@ -274,19 +277,20 @@ pub fn lower(
     let is_quantised = !floats.codes.is_empty();
     let hardware = hardware(config, options, is_quantised)?;
     let ranges = match hardware.is_integer {
-        true => observed(&floats, samples)?,
+        true if is_quantised => observed(&as_written(&floats), options.method, samples)?,
+        true => observed(&floats.graph, options.method, samples)?,
         false => Ranges::new(),
     };
     let mut refused = BTreeMap::new();
     // Each turn gives one layer more to the CPU.
     loop {
         let drafts = draft(&floats, &hardware, &refused).map_err(|error| match error {
-            NoNetwork::SeveralStarts => nothing(&floats, config),
+            NoNetwork::SeveralStarts => nothing(&floats, config, &refused),
             NoNetwork::NoCube { node, operator, shape } => {
                 LowerError::NoCube { node, operator: operator.to_owned(), shape }
             }
         })?;
-        match assembled(&floats, drafts, &hardware, (&ranges, options), config)? {
+        match assembled(&floats, drafts, &hardware, (&ranges, options), (config, refused.is_empty()))? {
             Assembled::Right(lowered) => return Ok(*lowered),
             Assembled::Refused(layers) => {
                 let before = refused.len();
@@ -302,10 +306,17 @@ pub fn lower(
     }
 }
 
-fn nothing(floats: &FloatGraph, config: &Config) -> LowerError {
-    let why = match floats.graph.nodes.first() {
+/// The reason of the first node that a unit could have begun with, else of the first one.
+fn nothing(floats: &FloatGraph, config: &Config, on_cpu: &BTreeMap<usize, Reason>) -> LowerError {
+    let nodes = &floats.graph.nodes;
+    let first = on_cpu.keys().find(|at| is_heavy(&nodes[**at], floats)).or(on_cpu.keys().next());
+    let why = match first.copied().or((!nodes.is_empty()).then_some(0)) {
         None => "it has none".to_owned(),
-        Some(node) => format!("the first one is `{}` ({})", node.name, node.operator.name()),
+        Some(at) => {
+            let (Node { name, operator, .. }, why) =
+                (&nodes[at], on_cpu.get(&at).map_or("it reads no cube", String::as_str));
+            format!("`{name}` ({}): {why}", operator.name())
+        }
     };
     LowerError::NothingToRun { config: config.name.clone(), why }
 }
@@ -321,6 +332,12 @@ fn hardware(config: &Config, options: &LowerOptions, is_quantised: bool) -> Resu
         Precision::Fp16 if !has_fp16 => {
             return wrong(format!("{} computes int8; nv_full has fp16", config.name));
         }
+        Precision::Fp16 if is_quantised => {
+            return wrong(
+                "the model is quantised, and its codes limit numbers as fp16 would not; int8 has them"
+                    .to_owned(),
+            );
+        }
         Precision::Int16 => return wrong("models are run in int8 or fp16".to_owned()),
         _ => {}
     }
@@ -333,14 +350,14 @@ fn hardware(config: &Config, options: &LowerOptions, is_quantised: bool) -> Resu
 }
 
 /// Numbers that occur in samples.
-fn observed(floats: &FloatGraph, samples: Samples<'_>) -> Result<Ranges, LowerError> {
+fn observed(graph: &Graph, method: RangeMethod, samples: Samples<'_>) -> Result<Ranges, LowerError> {
     let mut ranges = Ranges::new();
     for (at, sample) in samples.enumerate() {
         let sample = sample.map_err(LowerError::NoSample)?;
-        for (value, tensor) in floats.graph.inputs.iter().zip(&sample) {
-            note(&mut ranges, *value, tensor);
+        for (value, tensor) in graph.inputs.iter().zip(&sample) {
+            note(&mut ranges, method, *value, tensor);
         }
-        let ran = floats.graph.run_each(&sample, &mut |value, tensor| note(&mut ranges, value, tensor));
+        let ran = graph.run_each(&sample, &mut |value, tensor| note(&mut ranges, method, value, tensor));
         ran.map_err(|error| LowerError::Sample { number: at + 1, error: Box::new(error) })?;
     }
     Ok(ranges)
@@ -353,28 +370,21 @@ enum Assembled {
     Refused(Vec<RefusedLayer>),
 }
 
-/// A layer that no unit can do.
-struct RefusedLayer {
-    nodes: Vec<usize>,
-    layer: String,
-    why: String,
-}
-
 fn assembled(
     floats: &FloatGraph,
     drafts: Drafts,
     hardware: &Hardware,
     (ranges, options): (&Ranges, &LowerOptions),
-    config: &Config,
+    (config, is_first): (&Config, bool),
 ) -> Result<Assembled, LowerError> {
     let Drafts { mut drafts, mut order, start, input, head, tail, tail_inputs, on_cpu } = drafts;
     if order.is_empty() {
-        return Err(nothing(floats, config));
+        return Err(nothing(floats, config, &on_cpu));
     }
     let mut tail_places: Vec<Source> = tail_inputs.iter().map(|placed| placed.source).collect();
     if hardware.is_integer {
         let before = drafts.len();
-        codes::requantise(&mut drafts, &mut order, floats, start);
+        codes::requantise(&mut drafts, &mut order, (floats, ranges, options.method), (start, &tail_places));
         for new in (before..drafts.len()).filter(|new| drafts[*new].value.is_some()) {
             let of = drafts[new].sources[0];
             tail_places.iter_mut().filter(|place| **place == of).for_each(|place| *place = Some(new));
@@ -411,7 +421,7 @@ fn assembled(
         let operation = match Coded::of(draft, at, &codes, (hardware, ranges)).operation() {
             Ok(operation) => operation,
             Err(why) => {
-                refused.push(RefusedLayer { nodes: draft.nodes.clone(), layer: draft.name.clone(), why });
+                refused.push(RefusedLayer::of(draft, why));
                 continue;
             }
         };
@@ -440,17 +450,11 @@ fn assembled(
         outputs.push(CodedTensor::of(&placed.view, codes.of(*source)));
     }
     if network.outputs.is_empty() {
-        return Err(nothing(floats, config));
+        return Err(nothing(floats, config, &on_cpu));
     }
     if let Err(error) = Plan::new(&network, config, PLANNED) {
-        let layer = error.layer().and_then(|name| network.layers.iter().position(|layer| layer.name == name));
-        let Some(layer) = layer else { return Err(LowerError::Plan(error)) };
-        let draft = &drafts[order[layer]];
-        if matches!(draft.kind, DraftKind::Cpu(_)) || draft.nodes.is_empty() {
-            return Err(LowerError::Plan(error));
-        }
-        let (nodes, layer) = (draft.nodes.clone(), draft.name.clone());
-        return Ok(Assembled::Refused(vec![RefusedLayer { nodes, layer, why: error.to_string() }]));
+        let drafts: Vec<&Draft> = order.iter().map(|at| &drafts[*at]).collect();
+        return refused::refused(&network, &drafts, (config, error, is_first)).map(Assembled::Refused);
     }
     let name = |at: &usize| floats.graph.nodes[*at].name.clone();
     Ok(Assembled::Right(Box::new(Lowered {
@@ -480,10 +484,7 @@ fn as_written(floats: &FloatGraph) -> Graph {
 const PLANNED: std::ops::Range<u64> = 0x8000_0000..0x1_0000_0000;
 
 fn origin(draft: &Draft, floats: &FloatGraph, code: Code) -> LayerOrigin {
-    let view = match &draft.kind {
-        DraftKind::Cpu(on_cpu) => on_cpu.output.clone(),
-        _ => View::of_cube(draft.output),
-    };
+    let view = draft.view.clone().unwrap_or_else(|| View::of_cube(draft.output));
     LayerOrigin {
         nodes: draft.nodes.iter().map(|at| floats.graph.nodes[*at].name.clone()).collect(),
         value: draft.value,
@@ -508,17 +509,20 @@ fn is_image(drafts: &[Draft], order: &[usize], input: Shape) -> bool {
         })
 }
 
-/// Names of layers, of which no two are the same.
+/// Names of layers, of which no two are the same, and the last number behind each.
 #[derive(Default)]
-struct Names(HashSet<String>);
+struct Names(HashMap<String, u64>);
 
 impl Names {
     fn one(&mut self, wanted: &str) -> String {
         let wanted = if wanted.is_empty() || wanted == "input" { "layer" } else { wanted };
-        let numbered = (2..).map(|number| format!("{wanted} {number}"));
-        let name = std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !self.0.contains(name));
-        let name = name.unwrap_or_default();
-        self.0.insert(name.clone());
+        let mut name = wanted.to_owned();
+        while self.0.contains_key(&name) {
+            let last = self.0.entry(wanted.to_owned()).or_insert(1);
+            *last += 1;
+            name = format!("{wanted} {last}");
+        }
+        self.0.insert(name.clone(), 1);
         name
     }
 }

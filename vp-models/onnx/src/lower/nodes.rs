@@ -1,7 +1,9 @@
 //! Decisions about nodes: part of the layer before, a layer of its own, another view of what is there, or the CPU's.
 
-use super::draft::{Draft, DraftActivation, DraftKind, Function, Source};
+use super::Hardware;
+use super::draft::{Draft, DraftActivation, DraftKind, Source};
 use super::drafter::{Drafter, NoNetwork, PlacedValue, Reason};
+use super::function::{Bends, Function};
 use super::view::{CubeAxis, View};
 use vp_host::network::{PairMethod, Shape};
 use vp_tensors::{
@@ -146,7 +148,13 @@ impl Drafter<'_> {
         output: ValueId,
         activation: DraftActivation,
     ) -> Decided {
-        if let Some(of) = self.absorbing(input, at, output) {
+        let of = match &activation {
+            DraftActivation::Relu | DraftActivation::Limited(_) => self.absorbing_limit(input, at, output),
+            activation => {
+                self.absorbing(input, at).filter(|of| self.drafts[*of].takes(activation, self.hardware))
+            }
+        };
+        if let Some(of) = of {
             self.drafts[of].activation = activation;
             self.absorb(of, at, input, output);
             return Ok(Ok(()));
@@ -198,10 +206,8 @@ impl Drafter<'_> {
         output: ValueId,
         function: Function,
     ) -> Decided {
-        if let Function::Unary(unary) = function
-            && !has_table(unary)
-        {
-            cpu!("{} is no function for a table", Operator::Unary(unary).name());
+        if !self.hardware.is_integer && function.table_of_halves().is_none() {
+            cpu!("a table with straight lines outside of it is not right for all numbers of fp16");
         }
         if self.is_behind_units(at) {
             cpu!("it stands behind all units");
@@ -209,7 +215,9 @@ impl Drafter<'_> {
         if !self.hardware.has_table {
             cpu!("{} has no lookup table behind SDP", self.hardware.name);
         }
-        if let Some(of) = self.absorbing(input, at, output)
+        // A table of codes has an entry for each; one of sums is linear between its entries.
+        if function.bends() != Bends::Jumps
+            && let Some(of) = self.absorbing(input, at)
             && matches!(self.drafts[of].kind, DraftKind::Convolution(_) | DraftKind::Scaling { .. })
         {
             self.drafts[of].activation = DraftActivation::Table(function, input);
@@ -247,7 +255,7 @@ impl Drafter<'_> {
         output: ValueId,
         (scales, addends): (Vec<f64>, Vec<f64>),
     ) -> Decided {
-        if let Some(of) = self.absorbing(input, at, output)
+        if let Some(of) = self.absorbing(input, at)
             && self.drafts[of].takes_factors(&scales)
         {
             self.drafts[of].scale(&scales, &addends);
@@ -349,6 +357,9 @@ impl Drafter<'_> {
                         return self.cubes(at, DraftKind::Pair(method), [*first, *second], output);
                     }
                 };
+                if self.shape(data) != self.shape(output) {
+                    cpu!("its constant has more axes than what it is joined with");
+                }
                 match (reduction, bound) {
                     (Reduction::Max, 0.0) => self.activated(at, data, output, DraftActivation::Relu),
                     (Reduction::Max, _) => {
@@ -397,7 +408,7 @@ impl Drafter<'_> {
         if sum == other || self.shape(sum) != self.shape(other) {
             return Ok(false);
         }
-        let Some(of) = self.absorbing(sum, at, output) else { return Ok(false) };
+        let Some(of) = self.absorbing(sum, at) else { return Ok(false) };
         let DraftKind::Convolution(kernels) = &self.drafts[of].kind else { return Ok(false) };
         if kernels.adds {
             return Ok(false);
@@ -577,7 +588,7 @@ impl Drafter<'_> {
         };
         let source = placed.source;
         match (self.code(input), self.code(output)) {
-            (Some(one), Some(other)) if one != other => {
+            (own, Some(wanted)) if own != Some(wanted) => {
                 let channels = view.cube.channels as usize;
                 let kind = DraftKind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] };
                 let draft = self.draft(at, kind, vec![source], [view.cube; 2], output);
@@ -594,12 +605,18 @@ pub(crate) fn output_of(node: &Node) -> ValueId {
     node.outputs[0]
 }
 
-/// Functions that a table holds: of one number, and smooth.
-fn has_table(unary: Unary) -> bool {
-    !matches!(unary, Unary::Not)
-}
-
 impl Draft {
+    /// Returns true if factors of negative numbers can become a part of it, which takes activations: SDP multiplies behind what
+    /// is added once, and what two cubes in codes add up to still has their zero points.
+    fn takes(&self, activation: &DraftActivation, hardware: &Hardware) -> bool {
+        let has_several = matches!(activation, DraftActivation::Leaky(slopes) if slopes.len() > 1);
+        match &self.kind {
+            DraftKind::Sum { .. } => !has_several && !hardware.is_integer,
+            DraftKind::Convolution(kernels) => !(kernels.adds && has_several),
+            _ => true,
+        }
+    }
+
     /// Returns true if factors and addends for each channel can become a part of it.
     fn takes_factors(&self, scales: &[f64]) -> bool {
         let is_one = scales.iter().all(|scale| *scale == 1.0);

@@ -47,6 +47,7 @@ pub(crate) struct Distribution {
     largest: f32,
     /// Magnitude at the end of the last bin: it doubles when a larger one comes.
     end: f32,
+    /// Empty where the least and the largest number are enough.
     bins: Vec<u64>,
 }
 
@@ -54,8 +55,9 @@ pub(crate) struct Distribution {
 pub(crate) type Ranges = HashMap<ValueId, Distribution>;
 
 impl Distribution {
-    fn new() -> Distribution {
-        Distribution { least: 0.0, most: 0.0, largest: 0.0, end: 0.0, bins: vec![0; BINS] }
+    fn new(method: RangeMethod) -> Distribution {
+        let bins = if method == RangeMethod::MinMax { Vec::new() } else { vec![0; BINS] };
+        Distribution { least: 0.0, most: 0.0, largest: 0.0, end: 0.0, bins }
     }
 
     fn add(&mut self, numbers: &[f32]) {
@@ -67,6 +69,9 @@ impl Distribution {
         self.largest = self.largest.max(largest);
         for number in numbers.iter().filter(|number| number.is_finite()) {
             (self.least, self.most) = (self.least.min(*number), self.most.max(*number));
+        }
+        if self.bins.is_empty() {
+            return;
         }
         while self.end < largest {
             for at in 0..BINS / 2 {
@@ -139,9 +144,9 @@ impl Distribution {
 }
 
 /// Adds the numbers of a tensor to those of its value.
-pub(crate) fn note(ranges: &mut Ranges, value: ValueId, tensor: &Tensor) {
+pub(crate) fn note(ranges: &mut Ranges, method: RangeMethod, value: ValueId, tensor: &Tensor) {
     if let Some(numbers) = tensor.as_floats() {
-        ranges.entry(value).or_insert_with(Distribution::new).add(numbers);
+        ranges.entry(value).or_insert_with(|| Distribution::new(method)).add(numbers);
     }
 }
 
@@ -150,7 +155,7 @@ mod tests {
     use super::*;
 
     fn of(numbers: &[f32]) -> Distribution {
-        let mut distribution = Distribution::new();
+        let mut distribution = Distribution::new(RangeMethod::Entropy);
         numbers.chunks(100).for_each(|numbers| distribution.add(numbers));
         distribution
     }
@@ -173,6 +178,15 @@ mod tests {
         numbers.push(40.0);
         let bound = of(&numbers).bound(RangeMethod::Entropy);
         assert!((1.0..5.0).contains(&bound), "{bound}");
+    }
+
+    /// A model may have a million values.
+    #[test]
+    fn the_least_and_the_largest_number_take_no_histogram() {
+        let mut distribution = Distribution::new(RangeMethod::MinMax);
+        distribution.add(&[0.5, -9.0, f32::NAN]);
+        assert_eq!(distribution.limits(RangeMethod::MinMax), (-9.0, 0.5));
+        assert!(distribution.bins.is_empty());
     }
 
     #[test]

@@ -36,6 +36,11 @@ impl Uses {
         &self.readers[value.0]
     }
 
+    /// Returns true if a value is an output of the graph.
+    pub(crate) fn is_output(&self, value: ValueId) -> bool {
+        self.is_output[value.0]
+    }
+
     /// The only reader of a value that is no output of the graph.
     pub(crate) fn only_reader(&self, value: ValueId) -> Option<usize> {
         match self.readers[value.0][..] {

@@ -89,7 +89,7 @@ impl Drafter<'_> {
             cpu!("PDP counts padding as a part of what it divides by");
         }
         let is_plain = window.size.iter().all(|size| *size <= MOST_SUMMED) && window.dilation == [1; 2];
-        if self.recodes(input, output) && is_plain {
+        if (self.recodes(input, output) || pads && self.has_zero_point(input)) && is_plain {
             let Some(PlacedValue { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };
             let draft = self.draft(at, mean_of(window, from.channels), vec![source], [from, to], output);
             self.add(draft, output, View::of_cube(to));
@@ -102,6 +102,11 @@ impl Drafter<'_> {
     fn recodes(&self, input: ValueId, output: ValueId) -> bool {
         let own = self.code(output);
         self.hardware.is_integer && own.is_some() && own != self.code(input)
+    }
+
+    /// Returns true if the model gives a value codes whose zero is not the code 0, with which PDP pads.
+    fn has_zero_point(&self, input: ValueId) -> bool {
+        self.hardware.is_integer && self.code(input).is_some_and(|code| code.zero != 0)
     }
 
     fn pool(
@@ -139,7 +144,9 @@ impl Drafter<'_> {
         output: ValueId,
     ) -> Decided {
         let Some(from) = cube_of(self.shape(input)) else { cpu!("its input is no cube") };
-        if is_average && self.recodes(input, output) && from.width.max(from.height) <= MOST_SUMMED {
+        let pads = || steps(from).is_some_and(|steps| steps.iter().any(|step| step.after != [0; 2]));
+        let is_summed = self.recodes(input, output) || self.has_zero_point(input) && pads();
+        if is_average && is_summed && from.width.max(from.height) <= MOST_SUMMED {
             let size = [from.width, from.height];
             let window = Window { size, stride: [1; 2], before: [0; 2], after: [0; 2], dilation: [1; 2] };
             let Some(PlacedValue { source, .. }) = self.nchw(input)? else { cpu!("its input is no cube") };

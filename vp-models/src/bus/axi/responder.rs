@@ -177,8 +177,8 @@ impl<T> Responder<T> {
         self.config.edge_from(start)
     }
 
-    /// A memory model has served a burst: `answered` hears of those that are answered with that, and when at the earliest.
-    pub(super) fn served(&mut self, tag: u64, now: Time, mut answered: impl FnMut(T, Time)) {
+    /// A memory model has served a burst: [`Responder::take_answered`] has those that are answered with that.
+    pub(super) fn served(&mut self, tag: u64) {
         if self.faults.as_ref().is_some_and(|faults| faults.is_dead) {
             return;
         }
@@ -186,13 +186,18 @@ impl<T> Responder<T> {
         if let Some(burst) = queue.iter_mut().find(|burst| burst.tag == tag) {
             burst.is_served = true;
         }
-        while queue.front().is_some_and(|burst| burst.is_served)
-            && let Some(OpenBurst { delay, kept, .. }) = queue.pop_front()
-        {
-            // The latency of a write's response is the interface's own.
-            let latency = if self.write { self.latency.draw() } else { 0 };
-            answered(kept, now + self.config.period * latency + delay);
+    }
+
+    /// Takes the next burst of the id of a tag, if that is served, and returns when it is answered at the earliest.
+    pub(super) fn take_answered(&mut self, tag: u64, now: Time) -> Option<(T, Time)> {
+        let queue = self.open.by_id.get_mut(&(tag as u32))?;
+        if !queue.front()?.is_served {
+            return None;
         }
+        let OpenBurst { delay, kept, .. } = queue.pop_front()?;
+        // The latency of a write's response is the interface's own.
+        let latency = if self.write { self.latency.draw() } else { 0 };
+        Some((kept, now + self.config.period * latency + delay))
     }
 
     pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {

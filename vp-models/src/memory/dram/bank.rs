@@ -115,6 +115,8 @@ pub(super) struct Banks {
     units: Vec<Unit>,
     /// Clock at which the bus of each kind of command is free.
     buses: [u64; 2],
+    /// Number of commands that have been given.
+    given: u64,
 }
 
 impl Banks {
@@ -132,7 +134,13 @@ impl Banks {
             groups: vec![Earliest::default(); units * organisation.groups as usize],
             units: vec![Unit::default(); units],
             buses: [0; 2],
+            given: 0,
         }
+    }
+
+    /// Returns the number of commands that have been given: each may move the clocks of others.
+    pub(super) fn given(&self) -> u64 {
+        self.given
     }
 
     /// Returns the number of banks.
@@ -242,6 +250,7 @@ impl Banks {
     /// Gives a command in the clock `at`.
     pub(super) fn give(&mut self, command: DramCommand, at: u64) {
         use CommandKind as C;
+        self.given += 1;
         let Timing { CL, CWL, tBURST, tWCKPST, nACT, nCAS, nPRE, nREF, .. } = self.timing;
         let (at_bank, at_unit) = (command.bank as usize, (command.bank / self.banks_in_unit) as usize);
         self.count_background(at_unit, at);
@@ -380,6 +389,7 @@ impl Banks {
             groups,
             units,
             buses,
+            given: _,
         } = self;
         at.fixed(banks)?;
         at.fixed(groups)?;

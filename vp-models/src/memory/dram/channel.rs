@@ -10,11 +10,12 @@ use super::queue::NextCommand;
 use super::timing::Timing;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
+use crate::memory::awaited::AwaitedEvent;
 use crate::memory::level::{Answers, TransferPart};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::observe::{BufferedSource, Kinds, Source, SourceKind, What};
-use vp_core::{Event, Sim, Time, select};
+use vp_core::{Event, Sim, Time};
 
 pub(super) struct Channel {
     sim: Sim,
@@ -33,11 +34,12 @@ pub(super) struct Channel {
     counts: RefCell<Counts>,
     /// Commands that are to be reported.
     issued: RefCell<Vec<Issued>>,
-    arrived: Event,
+    /// Event for a look: something has arrived, or a clock has come for which it was set.
+    look: Event,
     /// True if there was nothing to do at the last look, and nothing has arrived since.
     rests: Cell<bool>,
     answers: Rc<Answers>,
-    room: Event,
+    room: Rc<AwaitedEvent>,
 }
 
 impl Channel {
@@ -47,7 +49,7 @@ impl Channel {
         config: &DramConfig,
         (organisation, timing): (&Organisation, &Timing),
         answers: Rc<Answers>,
-        room: Event,
+        room: Rc<AwaitedEvent>,
     ) -> Rc<Channel> {
         let controller = Controller::new(config, organisation, *timing);
         let Timing { CL, tDQSCK, tBURST, nCAS, .. } = *timing;
@@ -63,7 +65,7 @@ impl Channel {
             counts: RefCell::new(Counts::new(controller.banks.len())),
             controller: RefCell::new(controller),
             issued: RefCell::default(),
-            arrived: sim.work_event(format!("{name}.arrived")),
+            look: sim.work_event(format!("{name}.arrived")),
             rests: Cell::new(false),
             answers,
             room,
@@ -109,14 +111,14 @@ impl Channel {
             // Posted: it waits here, and whoever reads it is answered from here.
             self.answers.at(now, owner);
         }
-        self.arrived.notify_delta();
+        self.look.notify_delta();
         true
     }
 
     async fn run(self: Rc<Self>) {
         loop {
             if self.rests.get() {
-                self.arrived.wait().await;
+                self.look.wait().await;
                 self.rests.set(false);
             }
             let now = self.sim.now().as_ps().div_ceil(self.clock.as_ps());
@@ -130,7 +132,8 @@ impl Channel {
             match next {
                 NextCommand::Give(..) => self.sim.wait(self.clock).await,
                 NextCommand::NotBefore(clock) => {
-                    select(self.arrived.wait(), self.sim.wait_until(self.clock * clock)).await;
+                    self.look.notify_after((self.clock * clock).since(edge));
+                    self.look.wait().await;
                 }
                 NextCommand::Nothing => self.rests.set(true),
             }
@@ -149,7 +152,7 @@ impl Channel {
             self.count(found.label(), entry.at);
             let is_read = matches!(command.kind, CommandKind::Read | CommandKind::ReadPrecharge);
             let data = time + self.read_latency;
-            for (owner, arrived) in entry.owners {
+            for (owner, arrived) in entry.owners() {
                 let latency = is_read.then(|| data - self.clock * arrived);
                 self.counts.borrow_mut().served(command.bank, found, latency);
                 if is_read {
@@ -213,7 +216,7 @@ impl Channel {
             controller,
             counts,
             issued: _,
-            arrived: _,
+            look: _,
             rests,
             answers: _,
             room: _,

@@ -81,10 +81,10 @@ impl Controller {
         if self.queues.waiting_for(unit) == 0 {
             self.maintenance.used(unit, now);
         }
-        let owners = vec![(owner, now)];
         let (number, after, opened, closed) = (0, None, false, false);
         let entry = Entry {
-            owners,
+            owner,
+            merged: Vec::new(),
             write,
             bank,
             unit,

@@ -35,9 +35,9 @@ pub(super) struct HeldBanks {
 }
 
 impl HeldBanks {
-    /// Returns true if a bank of this rank is one of them.
-    pub(super) fn has(&self, unit: u32, bank: u32) -> bool {
-        self.units >> unit & 1 == 1 || self.banks.contains(&bank)
+    /// Returns true if a bank is one of them.
+    pub(super) fn has(&self, bank: u32, banks: &Banks) -> bool {
+        self.units != 0 && self.units >> banks.unit_of(bank) & 1 == 1 || self.banks.contains(&bank)
     }
 }
 
@@ -114,7 +114,7 @@ impl Maintenance {
     /// which it is given none (JESD79-4, "Self refresh operation").
     pub(super) fn skip(&mut self, now: u64) {
         let Some(interval) = self.interval else { return };
-        for unit in &mut self.units {
+        for unit in self.units.iter_mut().filter(|unit| unit.due < now) {
             let missed = now.saturating_sub(unit.due) / interval;
             let rounds = (missed / self.round).saturating_sub(MOST_MISSED);
             unit.due += rounds * self.round * interval;
@@ -124,8 +124,19 @@ impl Maintenance {
     /// Returns the next command of maintenance and the clock in which it is given, the earliest of all ranks'. Behind `now` it may be
     /// any that says when to look again.
     pub(super) fn next(&mut self, banks: &Banks, queues: &Queues, now: u64) -> Option<(u64, DramCommand)> {
+        // Without timers there are refreshes only, and most looks come before the first of them.
+        if let Some(due) = self.units.iter().map(|unit| unit.due).min()
+            && !self.has_timers()
+            && due > now
+        {
+            return (due < u64::MAX).then(|| (due, Self::of(CommandKind::Refresh, 0, banks)));
+        }
         let each = (0..banks.units()).filter_map(|unit| self.next_of(unit, banks, queues, now));
         each.min_by_key(|(clock, command)| (*clock, command.bank))
+    }
+
+    fn has_timers(&self) -> bool {
+        self.page_timer.is_some() || self.power_down.is_some() || self.self_refresh.is_some()
     }
 
     fn next_of(

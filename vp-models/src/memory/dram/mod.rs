@@ -42,13 +42,14 @@ pub use organisation::Organisation;
 pub use timing::Timing;
 pub use watch::{DramActivity, DramWatch};
 
+use super::awaited::AwaitedEvent;
 use super::level::{Answers, Done, Level, TransferPart};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
 use channel::Channel;
 use mapping::Mapping;
 use std::rc::Rc;
-use vp_core::{Event, Sim, Time};
+use vp_core::{Sim, Time};
 
 /// All channels.
 pub(crate) struct Dram {
@@ -56,7 +57,7 @@ pub(crate) struct Dram {
     mapping: Mapping,
     channels: Vec<Rc<Channel>>,
     answers: Rc<Answers>,
-    room: Event,
+    room: Rc<AwaitedEvent>,
 }
 
 impl Dram {
@@ -64,7 +65,7 @@ impl Dram {
         config.check()?;
         let (organisation, timing) = (config.organisation()?, config.timing()?);
         let answers = Answers::new(sim, &format!("{name}.dram"));
-        let room = sim.event(format!("{name}.dram.room"));
+        let room = Rc::new(AwaitedEvent::new(sim.event(format!("{name}.dram.room"))));
         let start = |channel: u32| {
             let name = format!("{name}.dram{channel}");
             Channel::start(sim, name, config, (&organisation, &timing), answers.clone(), room.clone())
@@ -86,7 +87,7 @@ impl Level for Dram {
         self.channels[at.channel as usize].offer(part, at, (first, first + part.bytes))
     }
 
-    fn room(&self) -> &Event {
+    fn room(&self) -> &AwaitedEvent {
         &self.room
     }
 

@@ -1,18 +1,22 @@
-//! The accesses that wait for a channel, by bank, and the choice of the next one.
+//! The accesses that wait for a channel, by bank; [`choice`] has the choice of the next command.
+
+mod choice;
 
 use super::bank::Banks;
 use super::command::{CommandKind, DramCommand};
-use super::config::{DramConfig, PagePolicy, Scheduler};
 use super::controller::Access;
-use super::maintenance::HeldBanks;
 use super::mapping::Location;
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use choice::Need;
+pub(super) use choice::NextCommand;
 
 /// A burst that waits for its column command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Owners who are answered, with the clocks in which they came: more than one if accesses of one burst were merged.
-    pub(super) owners: Vec<(u64, u64)>,
+    /// Owner who is answered.
+    pub(super) owner: u64,
+    /// Owners of accesses to the same burst that were merged with it, with the clocks in which they came.
+    pub(super) merged: Vec<(u64, u64)>,
     pub(super) write: bool,
     pub(super) bank: u32,
     /// Rank or pseudo channel of the bank.
@@ -33,58 +37,10 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn candidate(&self) -> Candidate {
-        let Entry { write, number, priority, at: Location { row, column, .. }, .. } = *self;
-        Candidate { write, number, priority, row, column }
+    /// Returns all owners who are answered, with the clocks in which they came.
+    pub(super) fn owners(&self) -> impl Iterator<Item = (u64, u64)> {
+        std::iter::once((self.owner, self.arrived)).chain(self.merged.iter().copied())
     }
-}
-
-/// Next action of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NextCommand {
-    /// A command, now. A column command is for the entry of that number; a row command is on its behalf.
-    Give(DramCommand, u64),
-    /// Nothing before that clock.
-    NotBefore(u64),
-    /// Nothing waits.
-    Nothing,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    write: bool,
-    number: u64,
-    priority: u8,
-    row: u32,
-    column: u32,
-}
-
-impl Candidate {
-    /// Returns the place in the order of service: priority, then age.
-    fn order(&self) -> (u8, u64) {
-        (u8::MAX - self.priority, self.number)
-    }
-}
-
-/// Command that is chosen of those that may be given.
-#[derive(Debug, Clone, Copy)]
-struct Best {
-    /// True behind all for which it is not, then the place in the order of service.
-    key: (bool, (u8, u64)),
-    command: DramCommand,
-    /// Column command that comes behind CAS.
-    synced: Option<DramCommand>,
-}
-
-/// Accesses that wait for a bank in the direction that is served, and for the row that was opened in either.
-#[derive(Debug, Clone, Copy)]
-struct Choice {
-    /// First in the order of service.
-    first: Candidate,
-    /// First to the open row.
-    hit: Option<Candidate>,
-    /// True if more than one waits for the open row.
-    more_hits: bool,
 }
 
 /// The accesses that wait for a bank.
@@ -96,38 +52,13 @@ struct BankQueue {
     overtaken: u32,
     /// Entry for which the row was opened, until its column command.
     opened_for: Option<u64>,
-    /// Last choice, until something changes; none in it if nothing waits in the direction that is served.
-    choice: Option<Option<Choice>>,
+    /// Command that they need next, until something changes; none in it if nothing waits in the direction that is served.
+    need: Option<Option<Need>>,
 }
 
 impl BankQueue {
     fn is_empty(&self) -> bool {
         self.entries.iter().all(Vec::is_empty)
-    }
-
-    fn choose(&self, writing: bool, open_row: Option<u32>) -> Option<Choice> {
-        let ready = self.entries[usize::from(writing)].iter().filter(|entry| entry.after.is_none());
-        let other = self.entries[usize::from(!writing)].iter();
-        let opened = other.filter(|entry| self.opened_for == Some(entry.number));
-        let mut choice: Option<Choice> = None;
-        for candidate in ready.chain(opened).map(Entry::candidate) {
-            let is_hit = open_row == Some(candidate.row);
-            let Some(choice) = &mut choice else {
-                choice =
-                    Some(Choice { first: candidate, hit: is_hit.then_some(candidate), more_hits: false });
-                continue;
-            };
-            if candidate.order() < choice.first.order() {
-                choice.first = candidate;
-            }
-            if is_hit {
-                choice.more_hits |= choice.hit.is_some();
-                if choice.hit.is_none_or(|hit| candidate.order() < hit.order()) {
-                    choice.hit = Some(candidate);
-                }
-            }
-        }
-        choice
     }
 }
 
@@ -145,6 +76,8 @@ pub(super) struct Queues {
     dependent: [usize; 2],
     /// True if writes are being served.
     writing: bool,
+    /// Entry that has waited for too long.
+    overdue: Option<u64>,
     /// Number of entries that wait for each rank.
     waiting_for: Vec<u32>,
     count: u64,
@@ -161,6 +94,7 @@ impl Queues {
             opened: [0; 2],
             dependent: [0; 2],
             writing: false,
+            overdue: None,
             waiting_for: vec![0; banks.units() as usize],
             count: 0,
             behind_sync: None,
@@ -216,9 +150,9 @@ impl Queues {
             return false;
         }
         entry.bytes = (entry.bytes.0.min(bytes.0), entry.bytes.1.max(bytes.1));
-        entry.owners.push((owner, arrived));
+        entry.merged.push((owner, arrived));
         entry.priority = entry.priority.max(priority);
-        queue.choice = None;
+        queue.need = None;
         true
     }
 
@@ -237,7 +171,7 @@ impl Queues {
         self.dependent[direction] += usize::from(entry.after.is_some());
         self.len[direction] += 1;
         self.waiting_for[entry.unit as usize] += 1;
-        bank.choice = None;
+        bank.need = None;
         bank.entries[direction].push(entry);
     }
 
@@ -259,7 +193,7 @@ impl Queues {
             queue.opened_for = None;
             self.opened[direction] -= 1;
         }
-        queue.choice = None;
+        queue.need = None;
         self.len[direction] -= 1;
         self.waiting_for[entry.unit as usize] -= 1;
         if queue.is_empty() {
@@ -271,7 +205,7 @@ impl Queues {
     /// Remembers what was done for an entry.
     pub(super) fn note(&mut self, number: u64, command: DramCommand) {
         let queue = &mut self.banks[command.bank as usize];
-        queue.choice = None;
+        queue.need = None;
         let entry = queue.entries.iter_mut().flatten().find(|entry| entry.number == number);
         match (command.kind, entry) {
             (CommandKind::Activate, Some(entry)) => {
@@ -288,118 +222,10 @@ impl Queues {
     /// Forgets for whom the row was opened that maintenance has closed.
     pub(super) fn closed(&mut self, bank: u32) {
         let queue = &mut self.banks[bank as usize];
-        queue.choice = None;
+        queue.need = None;
         if let Some(number) = queue.opened_for.take() {
             let is_write = queue.entries[1].iter().any(|entry| entry.number == number);
             self.opened[usize::from(is_write)] -= 1;
-        }
-    }
-
-    /// Reads before writes, until so many writes wait that they have to go, or no read does; then writes until few are left. Accesses
-    /// whose row was opened for them are under way, and count no more. An access that has waited for too long has its direction served.
-    fn choose_direction(&mut self, config: &DramConfig, now: u64) -> Option<u64> {
-        let [reads, writes] = [0, 1].map(|direction| self.len[direction] - self.opened[direction]);
-        let [read, write] = [reads > self.dependent[0], writes > self.dependent[1]];
-        let mut writing = if self.writing {
-            write && !(read && writes <= config.writes_low as usize)
-        } else {
-            write && (!read || writes >= config.writes_high as usize)
-        };
-        let overdue = config.age_limit.and_then(|limit| self.oldest(now, u64::from(limit)));
-        if let Some((_, is_write)) = overdue {
-            writing = is_write;
-        }
-        if writing != self.writing {
-            self.writing = writing;
-            self.busy.iter().for_each(|&bank| self.banks[bank as usize].choice = None);
-        }
-        overdue.map(|(number, _)| number)
-    }
-
-    /// Returns the oldest access that has waited for so many clocks, and true for a write.
-    fn oldest(&self, now: u64, limit: u64) -> Option<(u64, bool)> {
-        let entries = self.busy.iter().flat_map(|&bank| self.banks[bank as usize].entries.iter().flatten());
-        let old = entries.filter(|entry| entry.after.is_none() && entry.arrived + limit <= now);
-        old.map(|entry| (entry.number, entry.write)).min()
-    }
-
-    /// Returns what is to be done in the clock `now`; nothing to banks that are held.
-    pub(super) fn next(
-        &mut self,
-        banks: &Banks,
-        held: &HeldBanks,
-        config: &DramConfig,
-        now: u64,
-    ) -> NextCommand {
-        let overdue = self.choose_direction(config, now);
-        let writing = self.writing;
-        for &bank in &self.busy {
-            let queue = &mut self.banks[bank as usize];
-            if queue.choice.is_none() {
-                queue.choice = Some(queue.choose(writing, banks.open_row(bank)));
-            }
-        }
-        let choice = |bank: u32| self.banks[bank as usize].choice.flatten();
-        let in_order = (config.scheduler == Scheduler::Fcfs).then(|| {
-            let free = self.busy.iter().filter(|&&bank| !held.has(banks.unit_of(bank), bank));
-            free.filter_map(|&bank| choice(bank)).map(|choice| choice.first.number).min()
-        });
-        let mut soonest = u64::MAX;
-        let mut best: Option<Best> = None;
-        for &bank in &self.busy {
-            let queue = &self.banks[bank as usize];
-            let Some(Choice { first, hit, more_hits }) = choice(bank) else { continue };
-            // The row stays open until the column command that it was opened for.
-            let stays = queue.opened_for.is_some();
-            let is_out_of_order = in_order.is_some_and(|number| number != Some(first.number)) && !stays;
-            if is_out_of_order || held.has(banks.unit_of(bank), bank) {
-                continue;
-            }
-            let may_overtake =
-                in_order.is_none() && queue.overtaken < config.overtake && overdue != Some(first.number);
-            let hit = hit.filter(|hit| hit.number == first.number || may_overtake || stays);
-            let row = |kind| DramCommand { kind, bank, row: first.row, column: 0 };
-            let (mut command, candidate) = match (banks.open_row(bank), hit) {
-                (Some(row), Some(hit)) => {
-                    let close = config.page == PagePolicy::Closed && !more_hits;
-                    let kind = match (hit.write, close) {
-                        (false, false) => CommandKind::Read,
-                        (false, true) => CommandKind::ReadPrecharge,
-                        (true, false) => CommandKind::Write,
-                        (true, true) => CommandKind::WritePrecharge,
-                    };
-                    (DramCommand { kind, bank, row, column: hit.column }, hit)
-                }
-                (Some(_), None) if stays => continue,
-                (Some(open), None) => (DramCommand { row: open, ..row(CommandKind::Precharge) }, first),
-                (None, _) => (row(CommandKind::Activate), first),
-            };
-            let mut earliest = banks.earliest(command);
-            let mut synced = None;
-            if command.kind.is_column() && banks.needs_sync(bank, earliest.max(now)) {
-                synced = Some(command);
-                command = DramCommand { kind: CommandKind::Sync, bank, row: 0, column: 0 };
-                earliest = banks.earliest(command).max(earliest.saturating_sub(1));
-            }
-            soonest = soonest.min(earliest);
-            // A column command goes before one for a row, or only that of an access under way; among equals, the first in the order
-            // of service.
-            let is_behind = match config.scheduler {
-                Scheduler::OldestReady => queue.opened_for != Some(candidate.number),
-                _ => !command.kind.is_column(),
-            };
-            let key = (is_behind, candidate.order());
-            if earliest <= now && best.is_none_or(|best| key < best.key) {
-                best = Some(Best { key, command, synced });
-            }
-        }
-        match best {
-            Some(Best { key: (_, (_, number)), command, synced }) => {
-                self.behind_sync = synced.map(|column| (column, number));
-                NextCommand::Give(command, number)
-            }
-            None if soonest == u64::MAX => NextCommand::Nothing,
-            None => NextCommand::NotBefore(soonest),
         }
     }
 }
@@ -418,6 +244,7 @@ impl Queues {
             opened: _,
             dependent: _,
             writing,
+            overdue: _,
             waiting_for: _,
             count,
             behind_sync: _,

@@ -9,7 +9,7 @@ use super::groups::Groups;
 use crate::loadable::network::Operation;
 use crate::loadable::places::Places;
 use crate::loadable::registers;
-use crate::program::Program;
+use crate::program::{Program, Write};
 use std::collections::HashMap;
 use vp_models::nvdla::cdp::layer::CdpLayer;
 use vp_models::nvdla::config::Config;
@@ -92,7 +92,7 @@ impl<'a> Driven<'a> {
             for &unit in units {
                 let decode = |groups: &Groups| layer_of(unit, groups, self.config);
                 if decode(&driven).ok() != Some(decode(&wanted).map_err(named)?) {
-                    let differences = differences(unit, program, &driven);
+                    let differences = differences(unit, program, &driven, self.config);
                     return Err(CompileError::Registers { layer: layer.to_owned(), differences });
                 }
             }
@@ -147,22 +147,21 @@ fn back_to_back(mut layer: CdmaLayer) -> CdmaLayer {
     layer
 }
 
-/// Registers of a unit, and of its read DMA, that the plan writes and the driver would write otherwise.
-fn differences(unit: Unit, program: &Program, driven: &Groups) -> Vec<String> {
-    let rdma = match unit {
-        Unit::Sdp => Some(Unit::SdpRdma),
-        Unit::Pdp => Some(Unit::PdpRdma),
-        Unit::Cdp => Some(Unit::CdpRdma),
-        _ => None,
-    };
+/// Registers that the driver would write otherwise, and that matter to a unit: with the plan's value its layer would be another.
+fn differences(unit: Unit, program: &Program, driven: &Groups, config: &Config) -> Vec<String> {
     let wanted = Groups::after(program.map(), program);
     let mut told: Vec<String> = Vec::new();
-    for write in program.writes.iter().filter(|write| write.unit == unit || Some(write.unit) == rdma) {
-        let [wanted, driven] = [&wanted, driven].map(|groups| groups.of(write.unit).word(write.register));
-        let text =
-            format!("{}.{} would be {driven:#x}, and not {wanted:#x}", write.unit, write.register.name);
-        if wanted != driven && !told.contains(&text) {
-            told.push(text);
+    for write in &program.writes {
+        let mut changed = driven.clone();
+        let value = wanted.of(write.unit).word(write.register);
+        changed.write(&Program::of(program.map(), vec![Write { value, ..*write }]));
+        if layer_of(unit, &changed, config) != layer_of(unit, driven, config) {
+            let found = driven.of(write.unit).word(write.register);
+            let text =
+                format!("{}.{} would be {found:#x}, and not {value:#x}", write.unit, write.register.name);
+            if !told.contains(&text) {
+                told.push(text);
+            }
         }
     }
     told

@@ -1,4 +1,4 @@
-//! Who waits for whom: a task's dependency graph, as the driver takes it.
+//! A task's dependency graph, as the driver takes it: the operations that wait for others.
 //!
 //! An operation tells one other of each kind of an event of its own, and waits until as many events have come as it counts. A plan's step may be
 //! waited for by several of one kind; the driver needs the first of them alone, because each unit begins its operations in their order.
@@ -8,8 +8,11 @@
 //!   programming        convolution ─programmed→ SDP ─programmed→ PDP
 //!   enabling           convolution ←─enabled─── SDP ←─enabled─── PDP     consumers first
 //!   others wait for the last; a step waits at its first, and at SDP if that reads a cube itself
-//! same kind: each names the next one, by which the driver finds it (`dla_dequeue_operation`)
+//! same kind: each names the next one, by which the driver finds it (`dla_dequeue_operation`), and which waits until it is enabled
 //! ```
+//!
+//! A kind's operations are so enabled in their order. A unit runs them in that order anyway; but the driver of before April 2019 takes the
+//! group that it has enabled last for the one that ends last (`dla_handle_events`), and mixes the groups up where both have ended.
 
 use crate::loadable::layout;
 use crate::loadable::network::OperationKind;
@@ -26,7 +29,7 @@ enum Event {
 /// Operations of a step.
 #[derive(Clone, Debug)]
 pub(super) struct StepOperations {
-    /// Their kinds, in the order of the data.
+    /// Kinds of the operations, in the order of the data.
     pub(super) kinds: Vec<OperationKind>,
     /// True if SDP reads a cube from memory, behind a convolution or alone.
     pub(super) reads_operands: bool,
@@ -78,7 +81,7 @@ pub(super) fn of(steps: &[StepOperations]) -> Vec<layout::Dependency> {
         let of_kind: Vec<usize> = (0..nodes.len()).filter(|&at| nodes[at].kind == kind).collect();
         for pair in of_kind.windows(2) {
             if nodes[pair[0]].consumers[kind as usize].is_none_or(|(other, _)| other != pair[1]) {
-                tell(&mut nodes, pair[0], pair[1], Event::Programmed);
+                tell(&mut nodes, pair[0], pair[1], Event::Enabled);
             }
         }
     }

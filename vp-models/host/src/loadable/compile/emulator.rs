@@ -17,8 +17,6 @@ use vp_models::nvdla::numeric::Precision;
 
 /// Bytes of the emulator's network descriptor.
 const NETWORK: usize = 256;
-/// `op_type` of soft-max.
-const SOFT_MAX: u8 = 1;
 /// Axis of channels. No emulator reads it.
 const AXIS: u8 = 1;
 /// Scale of a soft-max whose input's steps are ones.
@@ -93,7 +91,7 @@ impl SoftMaxTask<'_> {
 /// The entry of the operation.
 fn operation(generation: Generation) -> Vec<u8> {
     let Entry { bytes, parameters } = Entry::of(generation);
-    let mut operation = vec![SOFT_MAX];
+    let mut operation = vec![cpu::SOFTMAX];
     operation.resize(parameters, 0);
     if generation == Generation::Long {
         // Scales of input and output, which are for integers.

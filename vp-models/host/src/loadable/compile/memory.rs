@@ -92,7 +92,7 @@ impl LoadableMemory {
         let constants = plan.constants.iter().filter(|constant| constant.place.memory == kind);
         let (mut names, mut offsets) = (Vec::new(), Vec::new());
         for constant in constants {
-            let name = format!("constant-{}", contents.blobs.len());
+            let name = format!("constant-{} {}", contents.blobs.len(), constant.what);
             offsets.push(constant.place.address);
             contents.blobs.push(BlobTable {
                 name: name.clone(),

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Facts about what the vendor's runtime and driver take are those of nvdla/sw: `Runtime.cpp`, `Loadable.cpp` and the firmware's `scheduler.c`,
-//! `conv.c`, `sdp.c`, `pdp.c`. [`rules`] names those that a plan can break.
+//! `conv.c`, `sdp.c`, `pdp.c`. `rules` names those that a plan can break.
 
 mod check;
 mod dependencies;
@@ -35,7 +35,7 @@ use self::check::Driven;
 use self::emulator::SoftMaxTask;
 use self::memory::LoadableMemory;
 use self::task::{StepWork, TaskStep};
-use super::contents::{Contents, SubmitTable};
+use super::contents::{BlobTable, Contents, MemoryTable, SubmitTable};
 use super::network::operations;
 use super::places::Places;
 use super::{Loadable, MAX_MEMORY_BYTES, Processor, Version, layout};
@@ -60,6 +60,23 @@ impl Compiled {
     /// Names of the layers that the runtime does on the CPU.
     pub fn on_cpu(&self) -> impl Iterator<Item = &str> {
         self.plan.steps.iter().filter(|step| is_on_cpu(step)).map(|step| step.name.as_str())
+    }
+
+    /// Puts an input into the loadable, as its memory has it ([`Tensor::pack`](crate::network::Tensor::pack)). The application then binds none.
+    pub fn fix_input(&mut self, memory: Vec<u8>) {
+        const NAME: &str = "input";
+        let size = memory.len() as u64;
+        self.contents.blobs.push(BlobTable {
+            name: NAME.to_owned(),
+            size,
+            data: memory,
+            ..BlobTable::default()
+        });
+        // Input comes first.
+        if let Some(input) = self.contents.memories.first_mut() {
+            input.flags = MemoryTable::ALLOC | MemoryTable::SET;
+            (input.contents, input.offsets) = (vec![NAME.to_owned()], vec![0]);
+        }
     }
 }
 

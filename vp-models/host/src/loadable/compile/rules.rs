@@ -1,10 +1,12 @@
 //! Rules of the vendor's runtime and driver that a plan can break. What registers they cannot write, [`check`](super::check) finds.
 
 use super::error::CompileError;
+use super::groups::Groups;
 use crate::Memory;
 use crate::network::{Plan, PlanStep, Work};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::registers::{RegisterMap, Unit, cdma, pdp};
+use vp_models::nvdla::sdp::layer::{Operand, SdpLayer, Stage};
 
 /// Most steps from window to window that the driver passes to PDP (`pdp.c`, `validate_pdp_configs`).
 const MOST_POOLING_STRIDE: u32 = 8;
@@ -23,7 +25,10 @@ pub(super) fn check(plan: &Plan, config: &Config) -> Result<(), CompileError> {
     plan.tensors.iter().try_for_each(|tensor| in_sram(&tensor.name, tensor.place.memory))?;
     plan.constants.iter().try_for_each(|constant| in_sram(&constant.what, constant.place.memory))?;
     plan.copies.iter().try_for_each(|copy| in_sram(&copy.name, copy.place.memory))?;
-    plan.steps.iter().try_for_each(|step| of_step(step, config))
+    plan.steps.iter().try_for_each(|step| {
+        of_step(step, config)?;
+        of_stages(step, config)
+    })
 }
 
 fn of_step(step: &PlanStep, config: &Config) -> Result<(), CompileError> {
@@ -56,6 +61,32 @@ fn of_step(step: &PlanStep, config: &Config) -> Result<(), CompileError> {
             Ok(())
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses a stage of SDP with one operand in memory and one in a register: its descriptor has one mode for both.
+fn of_stages(step: &PlanStep, config: &Config) -> Result<(), CompileError> {
+    let Work::Hardware { units, program, .. } = &step.work else { return Ok(()) };
+    if !units.contains(&Unit::Sdp) {
+        return Ok(());
+    }
+    let groups = Groups::after(config.register_map, program);
+    let layer = SdpLayer::decode(groups.of(Unit::Sdp), groups.of(Unit::SdpRdma), &config.into());
+    let refused = |refused| CompileError::Refused { layer: step.name.clone(), refused };
+    let SdpLayer { bs, bn, .. } = layer.map_err(refused)?;
+    let is_mixed = |stage: &Stage| match (stage.alu, stage.multiplier) {
+        (Some(alu), Some(multiplier)) => {
+            (alu.operand == Operand::Memory) != (multiplier.operand == Operand::Memory)
+        }
+        _ => false,
+    };
+    match [bs, bn].iter().flatten().any(is_mixed) {
+        true => rule(
+            &step.name,
+            "a stage of SDP would add what is in memory and multiply by a register, as for a leaky activation behind an added cube; the \
+             driver takes both operands of a stage from one source",
+        ),
+        false => Ok(()),
     }
 }
 

@@ -1,11 +1,11 @@
-//! What the driver does with dependency graphs: a model of it that knows chains, groups and events, and units that take as long as they like.
+//! Dependency graphs before a model of the driver, which knows chains, groups and events, and units that take as long as they like.
 
 use super::dependencies::{self, StepOperations};
 use crate::loadable::layout::Dependency;
 use crate::loadable::network::OperationKind;
 use proptest::prelude::*;
 
-/// What the driver and the units have done of an operation.
+/// Progress of an operation in the driver and its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Progress {
     programmed: bool,
@@ -70,7 +70,12 @@ fn run(graph: &[Dependency], mut next: impl FnMut(usize) -> usize) -> Vec<Vec<bo
         let Some(&(at, event)) = possible.get(next(possible.len())) else { break };
         match event {
             PROGRAMMED => progress[at].programmed = true,
-            ENABLED => progress[at].enabled = true,
+            ENABLED => {
+                let chain = &chains[usize::from(graph[at].kind)];
+                let before = chain.iter().take_while(|&&other| other != at);
+                assert!(before.into_iter().all(|&other| progress[other].enabled), "enabled out of order");
+                progress[at].enabled = true;
+            }
             COMPLETED => progress[at].completed = true,
             _ => {
                 progress[at].begun = true;

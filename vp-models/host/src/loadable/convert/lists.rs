@@ -200,8 +200,13 @@ impl<'a> Conversion<'a> {
         let [from, to] = [self.to.other(), self.to].map(cpu::Entry::of);
         let mut new = Vec::new();
         for number in 0..count {
-            let old = cpu::field::<1>(operations, number * from.bytes, OPERATIONS)?;
-            new.extend(old);
+            let [kind] = cpu::field::<1>(operations, number * from.bytes, OPERATIONS)?;
+            if kind > cpu::SOFTMAX {
+                let place = format!("CPU operation {number} of task {}", task.id);
+                let what = format!("operation type {kind}");
+                return Err(LoadableError::NotModelled { place, what }.into());
+            }
+            new.push(kind);
             new.resize(number * to.bytes + to.parameters, 0);
             if self.to == Generation::Long {
                 let at = number * to.bytes + to.parameters - 8;

@@ -71,12 +71,14 @@ fn the_cpus_entries_grow_and_shrink_by_their_factors_and_offsets() {
 }
 
 #[test]
-fn a_blob_of_the_cpu_keeps_its_version() {
+fn a_blob_of_the_cpu_keeps_its_version_and_raw_data_has_none() {
     let mut before = pooling(Generation::Short);
     before.blobs[4].interface = CPU;
     before.blobs[4].version = Version(0, 0, 1);
+    before.blobs[5].version = Version::default();
     let after = convert(&before, Generation::Long).expect("can be said");
-    assert_eq!((after.blobs[4].version, after.blobs[3].version), (Version(0, 0, 1), Version(0, 12, 0)));
+    let versions = [3, 4, 5].map(|at: usize| after.blobs[at].version);
+    assert_eq!(versions, [Version(0, 12, 0), Version(0, 0, 1), Version::default()]);
 }
 
 #[test]
@@ -134,6 +136,10 @@ fn what_the_older_interface_has_not_is_refused_by_place() {
         told,
         "CPU operation 0 of task 0: a buffer of format 0, and 3 is fp16, which interface 0.11 has not"
     );
+    let mut unknown = contents(&power(Generation::Short));
+    unknown.blobs[1].data[0] = 2;
+    let told = convert(&unknown, Generation::Long).expect_err("no such operation").to_string();
+    assert_eq!(told, "CPU operation 0 of task 0: operation type 2 is not modelled");
     let mut beyond = pooling(Generation::Long);
     beyond.memories[4] = MemoryTable { size: 8192, ..beyond.memories[4].clone() };
     beyond.blobs[2].data[4..8].copy_from_slice(&9000u32.to_le_bytes());

@@ -40,7 +40,7 @@ fn convolution(it: &layout::Convolution) -> String {
     /// Features, where there are formats of pixels beside them.
     const FEATURES: u8 = 36;
     let when = |is_so: bool, text: &str| is_so.then(|| text.to_owned());
-    let [width, height] = [it.kernel_width, it.kernel_height].map(|extent| extent.get());
+    let [width, height] = [it.kernel_width, it.kernel_height].map(zerocopy::U16::get);
     let parts = [
         Some(format!("{width}x{height}")),
         when(it.mode == 1, "Winograd"),

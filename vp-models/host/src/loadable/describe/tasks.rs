@@ -72,7 +72,8 @@ fn lists(loadable: &Loadable, task: &Task) -> Vec<u16> {
         Processor::Accelerator => {
             let bytes = loadable.bytes(task, 0, "the network descriptor").ok().flatten();
             let lists = |network: layout::Network| {
-                [network.operations, network.surfaces, network.dependencies, network.luts].map(|it| it.get())
+                [network.operations, network.surfaces, network.dependencies, network.luts]
+                    .map(zerocopy::I16::get)
             };
             bytes.and_then(read).map(lists).into_iter().flatten().collect()
         }

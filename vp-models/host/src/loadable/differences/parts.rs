@@ -1,26 +1,22 @@
 //! Comparison of each part.
 
 use std::collections::BTreeSet;
-use std::fmt::Debug;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::super::contents::{BlobTable, Contents};
-use super::super::describe::{LoadableDescription, OperationDescription, TaskDescription};
+use super::super::describe::{LoadableDescription, OperationDescription, TaskDescription, ToldOperation};
 use super::{Difference, Found, Part};
 
 type Both<'a, T> = [&'a T; 2];
 
 pub(super) fn compare(both: Both<'_, LoadableDescription>, found: &mut Found) {
     let [one, other] = both;
-    let mut values = |part, name: &str, both: [&dyn Debug; 2]| {
-        let [one, other] = both.map(|value| format!("{value:?}"));
-        value(found, part, name, [one, other]);
-    };
-    values(Part::Versions, "container", [&one.container, &other.container]);
-    values(Part::Versions, "form of cubes", both.map(|it| &it.form as &dyn Debug));
-    values(Part::Versions, "what cannot be read", both.map(|it| &it.problems as &dyn Debug));
+    let form = both.map(|it| it.form.map_or_else(|| "?".to_owned(), |form| form.to_string()));
+    value(found, Part::Versions, "container", both.map(|it| it.container.clone()));
+    value(found, Part::Versions, "form of cubes", form);
+    value(found, Part::Versions, "what cannot be read", both.map(|it| it.problems.join("; ")));
     list(found, Part::Tasks, "submission", [&one.submits, &other.submits]);
     list(found, Part::Memory, "memory", [&one.memories, &other.memories]);
     list(found, Part::Addresses, "address", [&one.addresses, &other.addresses]);
@@ -87,16 +83,15 @@ fn object(found: &mut Found, part: Part, place: &str, both: Both<'_, Value>) {
 fn task(found: &mut Found, both: Both<'_, TaskDescription>) {
     let [one, other] = both;
     let place = format!("task {}", one.id);
-    let mut values = |part, name: &str, both: [&dyn Debug; 2]| {
-        let [one, other] = both.map(|value| format!("{value:?}"));
-        value(found, part, &format!("{place}, {name}"), [one, other]);
+    let mut values = |part, name: &str, values: [String; 2]| {
+        value(found, part, &format!("{place}, {name}"), values);
     };
-    values(Part::Tasks, "number", [&one.id, &other.id]);
-    values(Part::Tasks, "processor", [&one.processor, &other.processor]);
-    values(Part::Tasks, "instance", [&one.instance, &other.instance]);
-    values(Part::Addresses, "addresses", [&one.addresses, &other.addresses]);
-    values(Part::Dependencies, "events before", [&one.pre_actions, &other.pre_actions]);
-    values(Part::Dependencies, "events behind", [&one.post_actions, &other.post_actions]);
+    values(Part::Tasks, "number", both.map(|it| it.id.to_string()));
+    values(Part::Tasks, "processor", both.map(|it| it.processor.to_owned()));
+    values(Part::Tasks, "instance", both.map(|it| it.instance.to_string()));
+    values(Part::Addresses, "addresses", both.map(|it| numbers(&it.addresses)));
+    values(Part::Dependencies, "events before", both.map(|it| numbers(&it.pre_actions)));
+    values(Part::Dependencies, "events behind", both.map(|it| numbers(&it.post_actions)));
     for at in 0..one.operations.len().max(other.operations.len()) {
         match both.map(|task| task.operations.get(at)) {
             [Some(one), Some(other)] => operation(found, &place, [one, other]),
@@ -139,13 +134,13 @@ fn operation(found: &mut Found, task: &str, both: Both<'_, OperationDescription>
         value(found, Part::Operations, &format!("{place}, work"), both.map(|it| it.does.clone()));
     }
     fields(found, Part::Operations, &place, [&one.fields, &other.fields]);
-    let mut values = |name: &str, both: [&dyn Debug; 2]| {
-        let [one, other] = both.map(|value| format!("{value:?}"));
-        value(found, Part::Dependencies, &format!("{place}, {name}"), [one, other]);
+    let mut values = |name: &str, values: [String; 2]| {
+        value(found, Part::Dependencies, &format!("{place}, {name}"), values);
     };
-    values("number of events before it", [&one.dependencies, &other.dependencies].map(|it| it as &dyn Debug));
-    values("consumers", [&one.consumers, &other.consumers]);
-    values("fused parent", [&one.fused_parent, &other.fused_parent]);
+    let counted = both.map(|it| it.dependencies.map_or_else(String::new, |count| count.to_string()));
+    values("number of events before it", counted);
+    values("consumers", both.map(|it| told(&it.consumers)));
+    values("fused parent", both.map(|it| told(it.fused_parent.as_slice())));
     let named = |place: &str, name: &str| format!("{place}, {name}");
     let mut cubes = |names: BTreeSet<&'static str>| {
         for name in names {
@@ -158,6 +153,16 @@ fn operation(found: &mut Found, task: &str, both: Both<'_, OperationDescription>
     };
     cubes(both.iter().flat_map(|it| &it.surfaces).map(|cube| cube.name).collect());
     list(found, Part::Surfaces, &format!("{place}, copy"), [&one.transfers, &other.transfers]);
+}
+
+/// Operations and the events that they are told.
+fn told(operations: &[ToldOperation]) -> String {
+    let told = operations.iter().map(|it| format!("{} {}", it.operation, it.event));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+fn numbers(numbers: &[u16]) -> String {
+    numbers.iter().map(u16::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn fields(found: &mut Found, part: Part, place: &str, both: Both<'_, super::super::Fields>) {
@@ -203,7 +208,7 @@ pub(super) fn compare_blobs(
 }
 
 fn bytes(found: &mut Found, place: &str, [one, other]: Both<'_, BlobTable>) {
-    let [sizes @ ..] = [one, other].map(|blob| blob.data.len());
+    let sizes = [one, other].map(|blob| blob.data.len());
     if sizes[0] != sizes[1] {
         value(found, Part::Blobs, &format!("{place}, bytes"), sizes.map(|size| size.to_string()));
     }

@@ -45,7 +45,7 @@ fn what_differs_is_told_by_part_with_the_first_and_the_number() {
     );
     assert_eq!(
         first(&|it| it.blobs[3].data[4] = 1),
-        one(Part::Dependencies, 1, &format!("{operation}, number of events before it"), "Some(0)", "Some(1)")
+        one(Part::Dependencies, 1, &format!("{operation}, number of events before it"), "0", "1")
     );
     assert_eq!(
         first(&|it| it.blobs[4].data[100..104].fill(9)),

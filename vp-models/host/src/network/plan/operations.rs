@@ -244,7 +244,7 @@ fn lacking(operation: &Operation, config: &Config) -> Option<(&'static str, &'st
         Operation::Convolution(convolution) => {
             Channelwise::of_convolution(convolution, 0, Precision::Int8).needs().into()
         }
-        Operation::Sum(sum) => (sum.scale != 1, true),
+        Operation::Sum(sum) => (sum.scale != 1 || matches!(sum.activation, Activation::Leaky { .. }), true),
         Operation::Elementwise(_) => (false, true),
         Operation::Activation(Function::Clamp { .. }) => (true, true),
         Operation::Activation(Function::Table(_)) => (false, false),

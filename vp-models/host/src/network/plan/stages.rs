@@ -31,7 +31,25 @@ pub(super) struct Channelwise<'a> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct ChannelConstants<'a> {
     bias: Option<&'a Bias>,
-    factors: Option<&'a Scales>,
+    factors: Option<Factors<'a>>,
+}
+
+/// Factors of a stage in memory.
+#[derive(Clone, Copy)]
+enum Factors<'a> {
+    /// One of each channel's own.
+    Own(&'a Scales),
+    /// One for all channels. It is in memory because the bias is: NVIDIA's driver takes both operands of a stage from one source (`sdp.c`).
+    Equal(i16),
+}
+
+impl Factors<'_> {
+    fn of(self, channel: usize) -> i16 {
+        match self {
+            Factors::Own(scales) => scales.values[channel],
+            Factors::Equal(factor) => factor,
+        }
+    }
 }
 
 impl ChannelConstants<'_> {
@@ -53,7 +71,7 @@ impl ChannelConstants<'_> {
                 // They have 16 bits: `operations` refuses others.
                 round_shift(bias.values[channel].into(), missing.saturating_sub(bias.shift)) as i16
             });
-            bias.into_iter().chain(self.factors.map(|factors| factors.values[channel])).collect()
+            bias.into_iter().chain(self.factors.map(|factors| factors.of(channel))).collect()
         };
         channels.map(of_channel).collect()
     }
@@ -96,11 +114,19 @@ impl<'a> Channelwise<'a> {
 
     /// Returns the constants of BS, and those of BN.
     pub(super) fn constants(&self) -> [ChannelConstants<'a>; 2] {
-        let slopes = match self.activation {
-            Activation::PRelu(slopes) => Some(slopes),
+        let scaled = match (self.scales, self.bias) {
+            (Some(scales), _) => Some(Factors::Own(scales)),
+            (None, Some(_)) if self.missing > 0 => Some(Factors::Equal(raising(self.missing))),
             _ => None,
         };
-        let factors = if self.multiplies_first() { [self.scales, slopes] } else { [slopes, None] };
+        let slopes = match *self.activation {
+            Activation::PRelu(ref slopes) => Some(Factors::Own(slopes)),
+            Activation::Leaky { scale, shift } if self.bias.is_some() && !self.is_behind() => {
+                Some(Factors::Equal(leak(scale, shift, self.precision).0))
+            }
+            _ => None,
+        };
+        let factors = if self.multiplies_first() { [scaled, slopes] } else { [slopes, None] };
         [
             ChannelConstants { bias: self.bias, factors: factors[0] },
             ChannelConstants { bias: None, factors: factors[1] },
@@ -128,17 +154,25 @@ impl<'a> Channelwise<'a> {
                 (Some(Factor { register: None, prelu: false }), scales.shift.saturating_sub(missing));
         } else if missing > 0 {
             // They become what they should be when the bias has come.
-            bs.factor = Some(Factor { register: Some(1 << missing.min(14)), prelu: false });
+            let register = bias.is_none().then_some(raising(missing));
+            bs.factor = Some(Factor { register, prelu: false });
         }
         let mut bn = Stage {
             operand: added.map(Operand::Elements).or(bn_constants.map(Operand::Channels)),
             alu: self.added.map(|shift| Alu::of_memory(AluOperation::Sum, shift)),
             ..Stage::default()
         };
-        let multiplies = matches!(activation, Activation::Leaky { .. } | Activation::PRelu(_));
-        let is_behind = self.added.is_some() || missing > 0 || self.multiplies_first() && multiplies;
-        activate(if is_behind { &mut bn } else { &mut bs }, activation, precision);
+        activate(if self.is_behind() { &mut bn } else { &mut bs }, activation, precision);
+        if let (Some(factor), true, false) = (&mut bs.factor, bias.is_some(), self.is_behind()) {
+            factor.register = None;
+        }
         [bs, bn]
+    }
+
+    /// Returns true if BN has the activation.
+    fn is_behind(&self) -> bool {
+        let multiplies = matches!(self.activation, Activation::Leaky { .. } | Activation::PRelu(_));
+        self.added.is_some() || self.missing > 0 || self.multiplies_first() && multiplies
     }
 
     /// Returns true for each of BS and BN if it has something to do.
@@ -147,18 +181,27 @@ impl<'a> Channelwise<'a> {
     }
 }
 
+/// The factor by which sums that are so many bits too small become what they should be.
+fn raising(missing: u32) -> i16 {
+    1 << missing.min(14)
+}
+
+/// Factor and shift of negative values. Nothing is shifted in fp16: the factor is a fraction.
+fn leak(scale: i16, shift: u32, precision: Precision) -> (i16, u32) {
+    match precision {
+        Precision::Fp16 => (half(f32::from(scale) * (-(shift as f32)).exp2()), 0),
+        Precision::Int8 | Precision::Int16 => (scale, shift),
+    }
+}
+
 /// Makes a stage end with an activation; one that multiplies takes its multiplier.
 fn activate(stage: &mut Stage, activation: &Activation, precision: Precision) {
     match *activation {
         Activation::None => {}
         Activation::Relu => stage.relu = true,
-        // Nothing is shifted in fp16: the factor is a fraction.
-        Activation::Leaky { scale, shift } if precision == Precision::Fp16 => {
-            let factor = half(f32::from(scale) * (-(shift as f32)).exp2());
-            stage.factor = Some(Factor { register: Some(factor), prelu: true });
-        }
         Activation::Leaky { scale, shift } => {
-            stage.factor = Some(Factor { register: Some(scale), prelu: true });
+            let (factor, shift) = leak(scale, shift, precision);
+            stage.factor = Some(Factor { register: Some(factor), prelu: true });
             stage.shift = shift;
         }
         Activation::PRelu(ref slopes) => {
@@ -190,7 +233,13 @@ pub(super) fn stages_of_elements(
             let scale = if is_float { half(sum.scale.into()) } else { sum.scale };
             let factor = (sum.scale != 1).then_some(Factor { register: Some(scale), prelu: false });
             let alu = Some(Alu::of_memory(AluOperation::Sum, sum.shift));
-            let mut added = Stage { operand, alu, ..Stage::default() };
+            let (added, mut behind) = (Stage { operand, alu, ..Stage::default() }, Stage::default());
+            // A stage with an operand in memory has none in a register, if there is another one.
+            if factor.is_none() && matches!(sum.activation, Activation::Leaky { .. }) {
+                activate(&mut behind, &sum.activation, precision);
+                return ([added, behind], sum.converter);
+            }
+            let mut added = added;
             activate(&mut added, &sum.activation, precision);
             ([Stage { factor, ..Stage::default() }, added], sum.converter)
         }

@@ -36,7 +36,7 @@ pub(super) fn made(name: &str, steps: Vec<Step>, map: RegisterMap) -> Result<Tra
     }
     for (at, step) in steps.into_iter().enumerate() {
         match step {
-            Step::Load(bytes) if at < first => script.load(bytes),
+            Step::Load(bytes) if at < first => script.load(&bytes),
             Step::Load(bytes) if at < last => return Err(MadeError::Between { address: bytes.address }),
             Step::Load(_) | Step::Fetch(_) => {}
             Step::Write { address, value } => script.write(map, address, value)?,
@@ -52,7 +52,7 @@ pub(super) fn made(name: &str, steps: Vec<Step>, map: RegisterMap) -> Result<Tra
     script.end(checks)
 }
 
-/// What is checked in the end: what was fetched, but for what the CPU has made since.
+/// Checks in the end: of what was fetched, but for what the CPU has made since.
 fn checks(steps: &[Step]) -> Vec<Bytes> {
     let (mut made, mut checks): (Vec<Bytes>, Vec<Bytes>) = (Vec::new(), Vec::new());
     // Destinations are fetched, too, before the CPU puts its results into them; the hardware has no part in them.
@@ -99,7 +99,7 @@ impl Script {
         self.push(CfgCommand::MemInit { memory, base, extent, pattern, after: None });
     }
 
-    fn load(&mut self, bytes: Bytes) {
+    fn load(&mut self, bytes: &Bytes) {
         if bytes.is_zero() {
             self.zero(bytes.memory, (bytes.address, bytes.end()));
             return;
@@ -116,14 +116,16 @@ impl Script {
     /// A command of a register, behind all events so far.
     fn command(&mut self, register: Option<RegisterName>, command: impl FnOnce(RegisterName) -> CfgCommand) {
         let Some(register) = register else { return };
-        self.wait(register.unit().to_owned());
+        self.wait(register.unit());
         self.push(command(register));
     }
 
-    fn wait(&mut self, block: String) {
-        let waited = self.waited.insert(block.clone(), self.events.len()).unwrap_or_default();
-        for event in self.events[waited..].to_vec() {
-            self.push(CfgCommand::SyncWait { block: block.clone(), event });
+    /// Has a stream wait for the events that it has not waited for.
+    fn wait(&mut self, block: &str) {
+        let waited = self.waited.insert(block.to_owned(), self.events.len()).unwrap_or_default();
+        for at in waited..self.events.len() {
+            let (block, event) = (block.to_owned(), self.events[at].clone());
+            self.push(CfgCommand::SyncWait { block, event });
         }
     }
 
@@ -149,7 +151,7 @@ impl Script {
     fn end(mut self, checks: Vec<Bytes>) -> Result<Trace, MadeError> {
         // Any stream will do.
         let Some(block) = self.waited.keys().next().cloned() else { return Err(MadeError::Nothing) };
-        self.wait(block.clone());
+        self.wait(&block);
         self.push(CfgCommand::SyncNotify { block, event: END.to_owned() });
         for check in checks {
             let (base, end) = aligned(&check);

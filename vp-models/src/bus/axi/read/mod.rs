@@ -269,9 +269,9 @@ impl Reads {
     pub(super) fn served(&self, tag: u64, now: Time, observed: &Observed) {
         let clients = self.arbiter.clients();
         let transfers = &mut *self.transfers.borrow_mut();
-        let mut answered = Vec::new();
-        transfers.responder.served(tag, now, |read, ready| answered.push(Read { first: ready, ..read }));
-        for read in answered {
+        transfers.responder.served(tag);
+        while let Some((read, first)) = transfers.responder.take_answered(tag, now) {
+            let read = Read { first, ..read };
             let client = &clients[read.client];
             if client.is_outside() || transfers.side.is_bus_open() {
                 transfers.side.bus_queue.push_back(read);

@@ -229,9 +229,8 @@ impl Writes {
     pub(super) fn served(&self, tag: u64, now: Time) {
         let clients = self.arbiter.clients();
         let transfers = &mut *self.transfers.borrow_mut();
-        let mut answered = Vec::new();
-        transfers.responder.served(tag, now, |write, ready| answered.push((write, ready)));
-        for (write, ready) in answered {
+        transfers.responder.served(tag);
+        while let Some((write, ready)) = transfers.responder.take_answered(tag, now) {
             self.answer(transfers, &clients[write.client], write, ready);
         }
     }
