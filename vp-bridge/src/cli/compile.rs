@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
 use vp_host::loadable::Generation;
-use vp_host::loadable::compile::{Compiled, compile};
-use vp_host::network::{Form, PlanOptions, Tensor};
+use vp_host::loadable::compile::{CompileOptions, Compiled, SoftMaxBy, compile};
+use vp_host::network::{Form, Tensor};
 
 /// The platform that is used if none is asked for.
 const DEFAULT_PLATFORM: &str = "nv_large";
@@ -28,6 +28,11 @@ pub(super) struct Args {
     /// Firmware interface of the driver: 0.12 (since April 2019) or 0.11 (before)
     #[arg(long, value_name = "VERSION", default_value = "0.12")]
     interface: Generation,
+
+    /// Software that does a soft-max: the application behind the loadable, or the runtime, which has one for fp16 and a pixel; its last bit
+    /// may be another than `vp run`'s of the network
+    #[arg(long, value_name = "SOFTWARE", default_value = "application")]
+    soft_max: SoftMaxBy,
 
     /// Input of the network, as `vp run` takes it, for --write-input; an int8 network of a float model without --calibrate is quantised by
     /// its ranges
@@ -61,8 +66,9 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let config = &nvdla(&description)?.config;
     let Brought { network, input, model } =
         brought(&args.network, &args.input, config, (args.reading, &args.model))?;
-    let mut compiled =
-        compile(&network, config, &PlanOptions::default(), args.interface).map_err(Failure::new)?;
+    let options =
+        CompileOptions { generation: args.interface, soft_max: args.soft_max, ..CompileOptions::default() };
+    let mut compiled = compile(&network, config, &options).map_err(Failure::new)?;
     let memory = input.map(|input| compiled.plan.input.pack(&input));
     if let (true, Some(memory)) = (args.fix_input, &memory) {
         compiled.fix_input(memory.clone());
@@ -107,6 +113,11 @@ impl Outline<'_> {
         [("input", &plan.input)].into_iter().chain(names.zip(&plan.outputs))
     }
 
+    /// Number of steps that are no work of the CPU.
+    fn hardware_layers(&self) -> usize {
+        self.compiled.plan.steps.len() - self.compiled.on_cpu().count()
+    }
+
     /// Meaning of the codes of an end, where a model says it.
     fn codes(&self, end: usize) -> Option<(f32, i32)> {
         self.model.filter(|_| self.compiled.left.is_empty()).and_then(|model| model.codes.get(end).copied())
@@ -119,7 +130,7 @@ impl Outline<'_> {
             "{} · {} · {} · {} bytes of weights and biases",
             network.name,
             network.input,
-            counted(plan.steps.len() as u64, "hardware layer"),
+            counted(self.hardware_layers() as u64, "hardware layer"),
             grouped(plan.constant_bytes()),
         )?;
         let path = self.args.output.display();
@@ -148,6 +159,10 @@ impl Outline<'_> {
                 grouped(tensor.bytes())
             )?;
         }
+        let of_runtime: Vec<&str> = self.compiled.on_cpu().collect();
+        if !of_runtime.is_empty() {
+            writeln!(out, "{:<10} the runtime does the soft-max of {}", "CPU", of_runtime.join(", "))?;
+        }
         let before = self.model.map_or(&[][..], |model| &model.nodes[0]);
         let behind = self.model.map_or(&[][..], |model| &model.nodes[1]);
         for (where_, nodes) in [("before", before), ("behind", left), ("behind", behind)] {
@@ -159,7 +174,7 @@ impl Outline<'_> {
     }
 
     fn record(&self, platform: &str) -> Record {
-        let Compiled { network, plan, left, .. } = self.compiled;
+        let Compiled { network, left, .. } = self.compiled;
         let ends: Vec<Value> = self
             .ends()
             .enumerate()
@@ -185,7 +200,8 @@ impl Outline<'_> {
             .with("loadable", self.args.output.display().to_string())
             .with("bytes", self.bytes)
             .with("interface", self.args.interface.to_string())
-            .with("hardware_layers", plan.steps.len())
+            .with("hardware_layers", self.hardware_layers())
+            .with("runtime_soft_max", self.compiled.on_cpu().collect::<Vec<_>>())
             .with("input", input)
             .with("outputs", outputs)
             .with("application_before", nodes(0))

@@ -1,6 +1,8 @@
 //! Tasks of the CPU: soft-max and power, over halves in memory.
 //!
-//! They are computed in single precision and rounded to halves, as the vendor's runtime does.
+//! They are computed in single precision and [rounded](rounding) to halves, as the vendor's runtime does.
+
+mod rounding;
 
 use super::describe::{OperationDescription, SurfaceDescription};
 use super::error::{LoadableError, RunError};
@@ -13,8 +15,6 @@ use crate::softmax::softmax;
 use half::f16;
 use vp_models::nvdla::cube::Surface;
 
-/// `format` of a buffer: halves.
-const FP16: u16 = 2;
 /// Bytes of a half.
 const HALF: usize = 2;
 /// `type` of a soft-max; below it there is the power.
@@ -170,7 +170,7 @@ fn compute(
             };
             for (channel, result) in results.into_iter().enumerate() {
                 let at = destination.at(x, y, channel);
-                written[at..at + HALF].copy_from_slice(&f16::from_f32(result).to_le_bytes());
+                written[at..at + HALF].copy_from_slice(&rounding::half(result).to_le_bytes());
             }
         }
     }
@@ -184,6 +184,14 @@ pub(super) struct Lists<'a> {
     pub(super) count: usize,
     /// Numbers of the addresses of both lists.
     pub(super) places: [i16; 2],
+}
+
+/// `format` of a buffer of halves.
+pub(super) const fn halves(generation: Generation) -> u16 {
+    match generation {
+        Generation::Short => 2,
+        Generation::Long => 3,
+    }
 }
 
 /// An entry in the list of operations.
@@ -309,8 +317,9 @@ fn buffer(
         Generation::Long => (u64::from(word(at + 2)?), at + 6),
     };
     let place = format!("CPU operation {operation}");
-    if half_word(rest + 4)? != FP16 {
-        let what = format!("a buffer of format {}", half_word(rest + 4)?);
+    let (format, known) = (half_word(rest + 4)?, halves(generation));
+    if format != known {
+        let what = format!("a buffer of format {format}, and {known} is fp16");
         return Err(LoadableError::NotModelled { place, what });
     }
     let missing = LoadableError::Descriptor {
@@ -373,5 +382,15 @@ mod tests {
         let values: Vec<f32> =
             written.chunks(2).map(|half| f16::from_le_bytes([half[0], half[1]]).to_f32()).collect();
         assert_eq!(values, [9.0, 25.0, 121.0, 0.0, 49.0, 81.0, 169.0, 0.0]);
+    }
+    #[test]
+    fn a_result_midway_between_two_halves_is_the_larger_one() {
+        let place = AddressEntry { memory: 0, offset: 0, size: None };
+        let cube = || Buffer { place, width: 1, height: 1, channels: 1, line_stride: 32, surface_stride: 32 };
+        let add = Operation::Power { power: 1.0, scale: 1.0, shift: 1.0 / 2048.0 };
+        let mut written = vec![0; 32];
+        compute(&add, (&cube(), &f16::ONE.to_le_bytes()), (&cube(), &mut written));
+        // To the even one it would be 1.
+        assert_eq!(written[..2], f16::from_bits(0x3c01).to_le_bytes());
     }
 }

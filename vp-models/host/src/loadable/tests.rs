@@ -220,7 +220,7 @@ pub(super) fn power(generation: Generation) -> Vec<u8> {
             buffer.extend([0; 4]);
         }
         buffer.extend(64u32.to_le_bytes());
-        buffer.extend(words(&[2, 2, 1, 3]));
+        buffer.extend(words(&[if is_long { 3 } else { 2 }, 2, 1, 3]));
         buffer.extend([64u32, 64].iter().flat_map(|stride| stride.to_le_bytes()));
         buffer.resize(256, 0);
         buffer

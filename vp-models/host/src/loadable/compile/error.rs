@@ -14,13 +14,21 @@ pub enum CompileError {
     Plan(#[from] PlanError),
     /// Layers that the CPU does, and the runtime's CPU tasks do not.
     #[error(
-        "the CPU does {} between hardware layers, for which the runtime has no task; a configuration with a unit for it may do it, or the \
-         network may end before",
+        "the CPU does {} between hardware layers, for which the runtime has no task, or none was asked for; a configuration with a unit for \
+         it may do it, a soft-max may be the runtime's, or the network may end before",
         .layers.join(", ")
     )]
     Cpu {
         /// Names of the layers, each with what the CPU does.
         layers: Vec<String>,
+    },
+    /// A soft-max that the runtime's would not be.
+    #[error("the soft-max `{layer}` is not the runtime's: it is one {why}; leave it to the application")]
+    SoftMax {
+        /// Name of the layer.
+        layer: String,
+        /// Reason.
+        why: &'static str,
     },
     /// A rule of the driver that a layer breaks.
     #[error("layer `{layer}`: {rule}")]

@@ -5,7 +5,8 @@
 //!   memories of the plan ─► memories, addresses  input and outputs apart                   (memory)
 //!   a step's registers   ─► descriptors          the inverse of what the driver does       (groups, descriptors)
 //!   who waits for whom   ─► dependency graph     as the driver's chains have it            (dependencies)
-//!   lists of a task      ─► blobs                                                          (task)
+//!   lists of a task      ─► blobs                                                          (task, lists)
+//!   a soft-max           ─► task of the runtime's emulator, if asked                       (emulator)
 //!   the loadable, read   ─► the same layers?     by the driver's own register writes       (check)
 //! Contents ─► bytes                                                                        (container)
 //! ```
@@ -16,24 +17,30 @@
 mod check;
 mod dependencies;
 mod descriptors;
+mod emulator;
 mod error;
 mod groups;
+mod lists;
 mod memory;
+mod options;
 mod outside;
 mod rules;
 mod task;
 mod tensors;
 
 pub use error::CompileError;
+pub use options::{CompileOptions, SoftMaxBy};
 
 use self::check::Driven;
+use self::emulator::SoftMaxTask;
 use self::memory::LoadableMemory;
 use self::task::{StepWork, TaskStep};
 use super::contents::{BlobTable, Contents, MemoryTable, SubmitTable};
 use super::network::operations;
 use super::places::Places;
-use super::{Generation, Loadable, MAX_MEMORY_BYTES, Version};
-use crate::network::{Memories, Network, Plan, PlanOptions, PlanStep, Work};
+use super::{Loadable, MAX_MEMORY_BYTES, Processor, Version, layout};
+use crate::network::{Cpu, Memories, Network, Plan, PlanOptions, PlanStep, Work};
+use std::ops::Range;
 use vp_models::nvdla::config::Config;
 
 /// A loadable, and what it was made of.
@@ -50,6 +57,11 @@ pub struct Compiled {
 }
 
 impl Compiled {
+    /// Names of the layers that the runtime does on the CPU.
+    pub fn on_cpu(&self) -> impl Iterator<Item = &str> {
+        self.plan.steps.iter().filter(|step| is_on_cpu(step)).map(|step| step.name.as_str())
+    }
+
     /// Puts an input into the loadable, as its memory has it ([`Tensor::pack`](crate::network::Tensor::pack)). The application then binds none.
     pub fn fix_input(&mut self, memory: Vec<u8>) {
         const NAME: &str = "input";
@@ -68,59 +80,96 @@ impl Compiled {
     }
 }
 
-/// Makes a loadable of a network, for a configuration and for drivers of a generation.
+/// Makes a loadable of a network, for a configuration and for the drivers that the options name.
 ///
-/// Layers of the CPU at the network's end are left to the application, which [`Compiled::left`] names.
+/// Layers of the CPU at the network's end are left to the application, which [`Compiled::left`] names; a soft-max may be the runtime's.
 ///
 /// # Errors
 /// When the network has no plan, or the vendor's runtime or driver could not do what the plan says.
 pub fn compile(
     network: &Network,
     config: &Config,
-    options: &PlanOptions,
-    generation: Generation,
+    options: &CompileOptions,
 ) -> Result<Compiled, CompileError> {
-    let options = PlanOptions { frames: 1, ends_apart: true, ..*options };
+    let &CompileOptions { plan: of_plan, generation, soft_max } = options;
+    let of_plan = PlanOptions { frames: 1, ends_apart: true, ..of_plan };
     // The runtime gives memory as it likes; the plan's addresses are offsets in it.
     let memories = Memories { primary: 0..MAX_MEMORY_BYTES, secondary: 0..MAX_MEMORY_BYTES };
-    let plan = |network: &Network| Plan::with(network, config, &memories, &options);
-    let (network, left) = outside::without_end(network, &plan(network)?)?;
+    let plan = |network: &Network| Plan::with(network, config, &memories, &of_plan);
+    let (network, left) = outside::without_end(network, &plan(network)?, soft_max)?;
     let plan = plan(&network)?;
-    outside::refuse_cpu(&network, &plan)?;
+    outside::refuse_cpu(&network, &plan, soft_max)?;
     rules::check(&plan, config)?;
     let mut contents = Contents { version: Version(0, 7, 0), ..Contents::default() };
     let outputs = network.outputs.iter().map(|&output| network.layers[output].name.as_str());
     let mut memory = LoadableMemory::of(&plan, outputs, generation, &mut contents)?;
     tensors::describe(&network, &plan, &mut contents)?;
-    let steps = steps(&plan, config)?;
-    let map = config.register_map;
-    let tables: Vec<_> = plan.tables.iter().map(|table| descriptors::look_up(map, table)).collect();
-    task::add(&mut contents, &mut memory, generation, (&steps, &tables))?;
+    for part in parts(&plan) {
+        let both = (&mut contents, &mut memory);
+        match &plan.steps[part.start].work {
+            Work::Cpu { task: Cpu::SoftMax(scale), from, to } => {
+                let (layer, scale) = (plan.steps[part.start].name.as_str(), *scale);
+                emulator::add(both, generation, SoftMaxTask { layer, scale, from: &from[0], to })?;
+            }
+            _ => {
+                let (steps, tables) = steps((&plan, part), config)?;
+                task::add(both, generation, (&steps, &tables))?;
+            }
+        }
+    }
     let all = contents.tasks.iter().map(|task| task.id).collect();
     contents.submits.push(SubmitTable { id: 0, tasks: all });
     check(&contents, &memory, (&plan, config))?;
     Ok(Compiled { contents, plan, network, left })
 }
 
-/// Descriptors of a plan's steps.
-fn steps(plan: &Plan, config: &Config) -> Result<Vec<TaskStep>, CompileError> {
+fn is_on_cpu(step: &PlanStep) -> bool {
+    matches!(step.work, Work::Cpu { .. })
+}
+
+/// Steps of each task, one after the other: those between two of the CPU's together, each of the CPU's alone.
+fn parts(plan: &Plan) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut at = 0;
+    plan.steps.chunk_by(|one, next| !is_on_cpu(one) && !is_on_cpu(next)).map(move |part| {
+        at += part.len();
+        at - part.len()..at
+    })
+}
+
+/// Descriptors of a task's steps, and the tables that they look up in.
+fn steps(
+    (plan, part): (&Plan, Range<usize>),
+    config: &Config,
+) -> Result<(Vec<TaskStep>, Vec<layout::Lut>), CompileError> {
     let (map, atom) = (config.register_map, config.memory_atom);
-    let step = |step: &PlanStep| {
+    // Tables of the plan, in the order of the task's.
+    let mut used: Vec<usize> = Vec::new();
+    let mut steps = Vec::new();
+    for step in &plan.steps[part.clone()] {
         let refused = |refused| CompileError::Refused { layer: step.name.clone(), refused };
         let work = match &step.work {
             Work::Hardware { units, program, table, .. } => {
                 let groups = groups::Groups::after(map, program);
-                let table = table.map(|table| table as i16);
+                let table = table.map(|table| {
+                    let known = used.iter().position(|&known| known == table);
+                    known.unwrap_or_else(|| {
+                        used.push(table);
+                        used.len() - 1
+                    }) as i16
+                });
                 StepWork::Layer(descriptors::of(&groups, units, atom, table))
             }
             Work::Copy { program, .. } => {
                 StepWork::Copies(descriptors::copies(map, program).map_err(refused)?)
             }
-            Work::Cpu { .. } => unreachable!("a network with such a layer was refused"),
+            Work::Cpu { .. } => unreachable!("the CPU's steps are tasks of their own"),
         };
-        Ok(TaskStep { work, after: step.after.clone() })
-    };
-    plan.steps.iter().map(step).collect()
+        // What is in a task before is done.
+        let of_task = step.after.iter().filter(|&&before| before >= part.start);
+        steps.push(TaskStep { work, after: of_task.map(|before| before - part.start).collect() });
+    }
+    let tables = used.into_iter().map(|table| descriptors::look_up(map, &plan.tables[table]));
+    Ok((steps, tables.collect()))
 }
 
 /// Checks that what is written is read as the plan's layers.
@@ -132,10 +181,13 @@ fn check(
     let loadable = Loadable::of(contents)?;
     let places = Places::at(config.register_map, config.memory_atom, memory.bases());
     let mut driven = Driven::new(config);
-    for task in loadable.tasks() {
+    for (task, part) in loadable.tasks().iter().zip(parts(plan)) {
+        if task.processor == Processor::Cpu {
+            continue;
+        }
         let operations = operations(&loadable, task)?;
         let mut all = operations.iter();
-        for step in &plan.steps {
+        for step in &plan.steps[part] {
             let Work::Hardware { units, program, table, .. } = &step.work else {
                 all.next();
                 continue;

@@ -1,15 +1,20 @@
 //! Layers that no unit does: those at the end are the application's, which has the outputs anyway; between layers the runtime would have
-//! to do them, and it has no task for them.
+//! to do them, and it has no task but for soft-max.
 
 use super::error::CompileError;
+use super::options::SoftMaxBy;
 use crate::network::{Cpu, Network, NetworkLayer, Operation, Plan, PlanStep, Work};
 
-/// A network without the layers of the CPU at its end, and the names of those.
+/// A network without the layers at its end that the CPU does and the runtime does not, and the names of those.
 ///
 /// # Errors
 /// When nothing is left.
-pub(super) fn without_end(network: &Network, plan: &Plan) -> Result<(Network, Vec<String>), CompileError> {
-    let on_cpu = on_cpu(network, plan);
+pub(super) fn without_end(
+    network: &Network,
+    plan: &Plan,
+    soft_max: SoftMaxBy,
+) -> Result<(Network, Vec<String>), CompileError> {
+    let on_cpu = on_cpu(network, plan, soft_max);
     // What only joins or cuts goes with what it joins or cuts.
     let mut made: Vec<bool> = on_cpu.iter().map(Option::is_some).collect();
     for (at, layer) in network.layers.iter().enumerate() {
@@ -64,21 +69,22 @@ fn kept(network: &Network, ends: &[bool], outputs: &[usize]) -> Network {
     kept
 }
 
-/// Refuses a network between whose layers the CPU has work.
+/// Refuses a network between whose layers the CPU has work that is not the runtime's.
 ///
 /// # Errors
 /// [`CompileError::Cpu`] with all such layers.
-pub(super) fn refuse_cpu(network: &Network, plan: &Plan) -> Result<(), CompileError> {
-    let layers: Vec<String> = on_cpu(network, plan).into_iter().flatten().collect();
+pub(super) fn refuse_cpu(network: &Network, plan: &Plan, soft_max: SoftMaxBy) -> Result<(), CompileError> {
+    let layers: Vec<String> = on_cpu(network, plan, soft_max).into_iter().flatten().collect();
     if layers.is_empty() { Ok(()) } else { Err(CompileError::Cpu { layers }) }
 }
 
-/// Of each layer its name and what the CPU does, where the CPU does it.
-fn on_cpu(network: &Network, plan: &Plan) -> Vec<Option<String>> {
+/// Of each layer its name and what the CPU does, where the CPU does it and the runtime does not.
+fn on_cpu(network: &Network, plan: &Plan, soft_max: SoftMaxBy) -> Vec<Option<String>> {
     let mut on_cpu = vec![None; network.layers.len()];
     for PlanStep { layer, work, .. } in &plan.steps {
         if let Work::Cpu { task, .. } = work {
             let what = match task {
+                Cpu::SoftMax(_) if soft_max == SoftMaxBy::Runtime => continue,
                 Cpu::Upsampling(_) => "upsampling",
                 Cpu::SoftMax(_) => "soft-max",
                 Cpu::Table(_) => "a table",

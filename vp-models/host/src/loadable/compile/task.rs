@@ -3,18 +3,17 @@
 use super::dependencies::{self, StepOperations};
 use super::descriptors::{CubeDescriptor, Described, OperationDescriptor, Place};
 use super::error::CompileError;
-use super::memory::{LoadableMemory, add_address};
-use crate::loadable::Generation;
-use crate::loadable::contents::{BlobTable, Contents, MemoryTable, TaskTable};
+use super::lists::{ListKind, Lists};
+use super::memory::LoadableMemory;
+use crate::loadable::contents::Contents;
 use crate::loadable::layout::{self, DEPENDENCY, LUT, OPERATION, SURFACE};
 use crate::loadable::network::OperationKind;
+use crate::loadable::{Generation, Processor};
 use vp_models::nvdla::bdma::layer::BdmaTransfer;
 use vp_models::nvdla::cube::Ram;
 use zerocopy::little_endian::{I16, U16, U32};
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
-/// Most addresses of a task (`Runtime.cpp`: NVDLA_RUNTIME_... 6144).
-const MOST_ADDRESSES: usize = 6144;
 /// Most operations of a task: the driver counts them in 16 bits with a sign.
 const MOST_OPERATIONS: usize = i16::MAX as usize;
 
@@ -55,19 +54,9 @@ impl TaskStep {
     }
 }
 
-/// Lists of a task, as they are written.
-struct Lists<'a> {
-    contents: &'a mut Contents,
-    memory: &'a mut LoadableMemory,
-    generation: Generation,
-    /// Addresses of the task.
-    addresses: Vec<u16>,
-}
-
 /// Adds a task over these steps, with the tables that it looks up in.
 pub(super) fn add(
-    contents: &mut Contents,
-    memory: &mut LoadableMemory,
+    (contents, memory): (&mut Contents, &mut LoadableMemory),
     generation: Generation,
     (steps, tables): (&[TaskStep], &[layout::Lut]),
 ) -> Result<(), CompileError> {
@@ -77,20 +66,19 @@ pub(super) fn add(
         return Err(CompileError::Operations { found: graph.len() });
     }
     // The first addresses are the lists', in this order.
-    let mut lists = Lists { contents, memory, generation, addresses: Vec::new() };
-    let task = lists.contents.tasks.len();
+    let mut lists = Lists::new(contents, memory, generation, Processor::Accelerator);
     let network = network(&graph, tables.len());
-    lists.list(&format!("task-{task}-addr0"), 1, network.as_bytes())?;
+    lists.list("addr0", ListKind::Network, network.as_bytes())?;
     // By this part of its name the runtime knows the list that the driver changes, and fills it again.
-    lists.list(&format!("task-{task}-dep_graph"), 2, &entries(&graph, DEPENDENCY))?;
+    lists.list("dep_graph", ListKind::Dependencies, &entries(&graph, DEPENDENCY))?;
     let mut operations = Vec::new();
     let mut surfaces = Vec::new();
     // Data follows the lists: their sizes are known, their contents name data.
     let at = lists.addresses.len();
-    let reserved = [("op_list", 3), ("surf_list", 4)];
+    let reserved = [("op_list", ListKind::Operations), ("surf_list", ListKind::Surfaces)];
     lists.addresses.extend([0; 2]);
     if !tables.is_empty() {
-        lists.list(&format!("task-{task}-lut_list"), 5, &entries(tables, LUT))?;
+        lists.list("lut_list", ListKind::Tables, &entries(tables, LUT))?;
     }
     for step in steps {
         match &step.work {
@@ -111,21 +99,9 @@ pub(super) fn add(
         }
     }
     for (number, ((name, kind), bytes)) in reserved.into_iter().zip([operations, surfaces]).enumerate() {
-        let name = format!("task-{task}-{name}");
-        lists.addresses[at + number] = lists.stored(&name, kind, &bytes)?;
+        lists.addresses[at + number] = lists.stored(name, kind, &bytes)?;
     }
-    if lists.addresses.len() > MOST_ADDRESSES {
-        return Err(CompileError::Addresses { found: lists.addresses.len() });
-    }
-    let addresses = lists.addresses;
-    contents.tasks.push(TaskTable {
-        id: task as u16,
-        interface: 1,
-        instance: -1,
-        addresses,
-        ..TaskTable::default()
-    });
-    Ok(())
+    lists.finish()
 }
 
 /// The network descriptor: places of the lists, in the order in which [`add`] gives them addresses.
@@ -176,45 +152,6 @@ impl OperationDescriptor {
 }
 
 impl Lists<'_> {
-    /// Adds a list, and its address as the task's next.
-    fn list(&mut self, name: &str, kind: u32, bytes: &[u8]) -> Result<(), CompileError> {
-        let address = self.stored(name, kind, bytes)?;
-        self.addresses.push(address);
-        Ok(())
-    }
-
-    /// Stores a list in a memory of its own, because the driver takes it from the memory's beginning (`dla_data_read`).
-    fn stored(&mut self, name: &str, kind: u32, bytes: &[u8]) -> Result<u16, CompileError> {
-        let (id, size) = (self.contents.memories.len() as u16, bytes.len() as u64);
-        self.contents.blobs.push(BlobTable {
-            name: name.to_owned(),
-            size,
-            interface: 1,
-            sub_interface: kind,
-            version: self.generation.interface(),
-            data: bytes.to_vec(),
-        });
-        self.contents.memories.push(MemoryTable {
-            id,
-            flags: MemoryTable::ALLOC | MemoryTable::SET,
-            size,
-            alignment: super::memory::ALIGNMENT,
-            contents: vec![name.to_owned()],
-            offsets: vec![0],
-            ..MemoryTable::default()
-        });
-        add_address(self.contents, id, 0, size)
-    }
-
-    /// The task's number of an address.
-    fn number(&mut self, address: u16) -> i16 {
-        let known = self.addresses.iter().position(|&known| known == address);
-        known.unwrap_or_else(|| {
-            self.addresses.push(address);
-            self.addresses.len() - 1
-        }) as i16
-    }
-
     fn cube(&mut self, cube: &CubeDescriptor) -> Result<Vec<u8>, CompileError> {
         const ON_THE_FLY: u16 = 2;
         let memory = match cube.place {

@@ -22,8 +22,6 @@ const BUFFER: usize = layout::CPU_BUFFER / 2;
 const NUM_ADDRESSES: u64 = 34;
 /// `type` of the memory of a cube that passes from unit to unit.
 const ON_THE_FLY: [u8; 2] = [2, 0];
-/// `format` of a buffer of halves, the only one of the older CPU.
-const FP16: u16 = 2;
 
 /// Bytes at a place of a blob.
 struct Edit {
@@ -243,20 +241,23 @@ impl<'a> Conversion<'a> {
         match self.to {
             Generation::Long => {
                 let old = cpu::field::<22>(buffers, at, BUFFERS)?;
-                Ok([&old[..2], &[0; 4], &old[2..]].concat())
+                // The older CPU takes halves alone.
+                let format = cpu::halves(self.to).to_le_bytes();
+                Ok([&old[..2], &[0; 4], &old[2..6], &format, &old[8..]].concat())
             }
             Generation::Short => {
                 let old = cpu::field::<26>(buffers, at, BUFFERS)?;
                 let place = format!("CPU operation {} of task {}", number / 2, task.id);
-                let format = u16::from_le_bytes([old[10], old[11]]);
-                if format != FP16 {
-                    let what = format!("a buffer of format {format}, and 2 is fp16");
+                let (format, known) = (u16::from_le_bytes([old[10], old[11]]), cpu::halves(self.to.other()));
+                if format != known {
+                    let what = format!("a buffer of format {format}, and {known} is fp16");
                     return Err(ConvertError::Unsayable { place, what });
                 }
                 let index = i16::from_le_bytes([old[0], old[1]]);
                 let offset = u32::from_le_bytes([old[2], old[3], old[4], old[5]]);
                 let index = self.address(task, index, offset, &place)?;
-                Ok([&index.to_le_bytes(), &old[6..]].concat())
+                let format = cpu::halves(self.to).to_le_bytes();
+                Ok([&index.to_le_bytes(), &old[6..10], &format, &old[12..]].concat())
             }
         }
     }

@@ -134,7 +134,7 @@ fn what_the_older_interface_has_not_is_refused_by_place() {
     let told = convert(&before, Generation::Short).expect_err("int8").to_string();
     assert_eq!(
         told,
-        "CPU operation 0 of task 0: a buffer of format 0, and 2 is fp16, which interface 0.11 has not"
+        "CPU operation 0 of task 0: a buffer of format 0, and 3 is fp16, which interface 0.11 has not"
     );
     let mut unknown = contents(&power(Generation::Short));
     unknown.blobs[1].data[0] = 2;
