@@ -34,7 +34,7 @@ pub use options::{CompileOptions, SoftMaxBy};
 use self::check::Driven;
 use self::emulator::SoftMaxTask;
 use self::memory::LoadableMemory;
-use self::task::{StepWork, TaskStep};
+use self::task::TaskStep;
 use super::contents::{BlobTable, Contents, MemoryTable, SubmitTable};
 use super::network::operations;
 use super::places::Places;
@@ -112,7 +112,7 @@ pub fn compile(
                 emulator::add(both, generation, SoftMaxTask { layer, scale, from: &from[0], to })?;
             }
             _ => {
-                let (steps, tables) = steps((&plan, part), config)?;
+                let (steps, tables) = steps((&plan, part), config);
                 task::add(both, generation, (&steps, &tables))?;
             }
         }
@@ -137,39 +137,29 @@ fn parts(plan: &Plan) -> impl Iterator<Item = Range<usize>> + '_ {
 }
 
 /// Descriptors of a task's steps, and the tables that they look up in.
-fn steps(
-    (plan, part): (&Plan, Range<usize>),
-    config: &Config,
-) -> Result<(Vec<TaskStep>, Vec<layout::Lut>), CompileError> {
+fn steps((plan, part): (&Plan, Range<usize>), config: &Config) -> (Vec<TaskStep>, Vec<layout::Lut>) {
     let (map, atom) = (config.register_map, config.memory_atom);
     // Tables of the plan, in the order of the task's.
     let mut used: Vec<usize> = Vec::new();
     let mut steps = Vec::new();
     for step in &plan.steps[part.clone()] {
-        let refused = |refused| CompileError::Refused { layer: step.name.clone(), refused };
-        let work = match &step.work {
-            Work::Hardware { units, program, table, .. } => {
-                let groups = groups::Groups::after(map, program);
-                let table = table.map(|table| {
-                    let known = used.iter().position(|&known| known == table);
-                    known.unwrap_or_else(|| {
-                        used.push(table);
-                        used.len() - 1
-                    }) as i16
-                });
-                StepWork::Layer(descriptors::of(&groups, units, atom, table))
-            }
-            Work::Copy { program, .. } => {
-                StepWork::Copies(descriptors::copies(map, program).map_err(refused)?)
-            }
-            Work::Cpu { .. } => unreachable!("the CPU's steps are tasks of their own"),
-        };
+        // The CPU's are tasks of their own, and copies go into SRAM, which was refused.
+        let Work::Hardware { units, program, table, .. } = &step.work else { continue };
+        let groups = groups::Groups::after(map, program);
+        let table = table.map(|table| {
+            let known = used.iter().position(|&known| known == table);
+            known.unwrap_or_else(|| {
+                used.push(table);
+                used.len() - 1
+            }) as i16
+        });
+        let operations = descriptors::of(&groups, units, atom, table);
         // What is in a task before is done.
         let of_task = step.after.iter().filter(|&&before| before >= part.start);
-        steps.push(TaskStep { work, after: of_task.map(|before| before - part.start).collect() });
+        steps.push(TaskStep { operations, after: of_task.map(|before| before - part.start).collect() });
     }
     let tables = used.into_iter().map(|table| descriptors::look_up(map, &plan.tables[table]));
-    Ok((steps, tables.collect()))
+    (steps, tables.collect())
 }
 
 /// Checks that what is written is read as the plan's layers.
@@ -188,10 +178,7 @@ fn check(
         let operations = operations(&loadable, task)?;
         let mut all = operations.iter();
         for step in &plan.steps[part] {
-            let Work::Hardware { units, program, table, .. } = &step.work else {
-                all.next();
-                continue;
-            };
+            let Work::Hardware { units, program, table, .. } = &step.work else { continue };
             let count = descriptors::count(units);
             let own: Vec<_> = all.by_ref().take(count).collect();
             let table = table.map(|table| &plan.tables[table]);

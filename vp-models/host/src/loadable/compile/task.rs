@@ -9,7 +9,6 @@ use crate::loadable::contents::Contents;
 use crate::loadable::layout::{self, DEPENDENCY, LUT, OPERATION, SURFACE};
 use crate::loadable::network::OperationKind;
 use crate::loadable::{Generation, Processor};
-use vp_models::nvdla::bdma::layer::BdmaTransfer;
 use vp_models::nvdla::cube::Ram;
 use zerocopy::little_endian::{I16, U16, U32};
 use zerocopy::{FromZeros, Immutable, IntoBytes};
@@ -17,39 +16,25 @@ use zerocopy::{FromZeros, Immutable, IntoBytes};
 /// Most operations of a task: the driver counts them in 16 bits with a sign.
 const MOST_OPERATIONS: usize = i16::MAX as usize;
 
-/// Work of a step, in the descriptors' terms.
-#[derive(Clone, Debug)]
-pub(super) enum StepWork {
-    /// Operations that run as one.
-    Layer(Vec<Described>),
-    /// Transfers of BDMA.
-    Copies(Vec<BdmaTransfer>),
-}
-
 /// A step of a task.
 #[derive(Clone, Debug)]
 pub(super) struct TaskStep {
-    pub(super) work: StepWork,
+    /// Operations that run as one.
+    pub(super) operations: Vec<Described>,
     /// Steps of the task that must be done before.
     pub(super) after: Vec<usize>,
 }
 
 impl TaskStep {
-    fn operations(&self) -> StepOperations {
-        let kinds = match &self.work {
-            StepWork::Layer(described) => described.iter().map(|it| it.operation.kind()).collect(),
-            StepWork::Copies(_) => vec![OperationKind::Bdma],
-        };
+    fn in_graph(&self) -> StepOperations {
+        let kinds = self.operations.iter().map(|described| described.operation.kind()).collect();
         let reads = |described: &Described| match described.operation {
             OperationDescriptor::Sdp(sdp) => {
                 sdp.stages.iter().any(|stage| stage.reads_memory() && stage.is_for_each_element())
             }
             _ => false,
         };
-        let reads_operands = match &self.work {
-            StepWork::Layer(described) => described.iter().any(reads),
-            StepWork::Copies(_) => false,
-        };
+        let reads_operands = self.operations.iter().any(reads);
         StepOperations { kinds, reads_operands, after: self.after.clone() }
     }
 }
@@ -60,7 +45,7 @@ pub(super) fn add(
     generation: Generation,
     (steps, tables): (&[TaskStep], &[layout::Lut]),
 ) -> Result<(), CompileError> {
-    let operations: Vec<StepOperations> = steps.iter().map(TaskStep::operations).collect();
+    let operations: Vec<StepOperations> = steps.iter().map(TaskStep::in_graph).collect();
     let graph = dependencies::of(&operations);
     if graph.len() > MOST_OPERATIONS {
         return Err(CompileError::Operations { found: graph.len() });
@@ -80,23 +65,13 @@ pub(super) fn add(
     if !tables.is_empty() {
         lists.list("lut_list", ListKind::Tables, &entries(tables, LUT))?;
     }
-    for step in steps {
-        match &step.work {
-            StepWork::Layer(described) => {
-                for Described { operation, cubes } in described {
-                    push(&mut operations, OPERATION, &operation.bytes());
-                    let mut surface = Vec::new();
-                    for cube in cubes {
-                        surface.extend(lists.cube(cube)?);
-                    }
-                    push(&mut surfaces, SURFACE, &surface);
-                }
-            }
-            StepWork::Copies(transfers) => {
-                push(&mut operations, OPERATION, (transfers.len() as u16).to_le_bytes().as_slice());
-                push(&mut surfaces, SURFACE, &lists.transfers(transfers)?);
-            }
+    for Described { operation, cubes } in steps.iter().flat_map(|step| &step.operations) {
+        push(&mut operations, OPERATION, &operation.bytes());
+        let mut surface = Vec::new();
+        for cube in cubes {
+            surface.extend(lists.cube(cube)?);
         }
+        push(&mut surfaces, SURFACE, &surface);
     }
     for (number, ((name, kind), bytes)) in reserved.into_iter().zip([operations, surfaces]).enumerate() {
         lists.addresses[at + number] = lists.stored(name, kind, &bytes)?;
@@ -199,36 +174,6 @@ impl Lists<'_> {
             .as_bytes()
             .to_vec(),
         })
-    }
-
-    /// The surface of BDMA's operation.
-    fn transfers(&mut self, transfers: &[BdmaTransfer]) -> Result<Vec<u8>, CompileError> {
-        let types = transfers.first().map(|transfer| [transfer.source.ram, transfer.destination.ram]);
-        let [source, destination] = types.unwrap_or([Ram::Primary; 2]).map(|ram| memory_type(ram) as u8);
-        let head = layout::Transfers { source, destination, count: (transfers.len() as u16).into() };
-        let mut surface = head.as_bytes().to_vec();
-        for transfer in transfers {
-            let &BdmaTransfer { line, lines, surfaces, source, destination } = transfer;
-            // An end has no offset in either form: its address has it.
-            let mut end = |ram, base| {
-                let address = self.memory.exact(self.contents, (ram, base), u64::from(line))?;
-                Ok::<_, CompileError>(I16::new(self.number(address)))
-            };
-            let ends = [end(source.ram, source.base)?, end(destination.ram, destination.base)?];
-            let transfer = layout::Transfer {
-                source: ends[0],
-                destination: ends[1],
-                line_size: line.into(),
-                line_repeat: lines.into(),
-                source_line: source.line_stride.into(),
-                destination_line: destination.line_stride.into(),
-                surface_repeat: surfaces.into(),
-                source_surface: source.surface_stride.into(),
-                destination_surface: destination.surface_stride.into(),
-            };
-            surface.extend(transfer.as_bytes());
-        }
-        Ok(surface)
     }
 }
 

@@ -4,13 +4,11 @@
 //! driver then writes what the plan has, [`check`](super::check) sees: here nothing is refused.
 
 mod convolution;
-mod copy;
 mod look_up;
 mod normalisation;
 mod pooling;
 mod sdp;
 
-pub(super) use copy::of as copies;
 pub(super) use look_up::of as look_up;
 
 use super::groups::Groups;
