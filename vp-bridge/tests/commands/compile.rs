@@ -70,6 +70,25 @@ fn layers_at_the_end_are_the_applications() {
 }
 
 #[test]
+fn a_soft_max_of_fp16_is_the_runtimes_if_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let lenet = format!("{}/../networks/lenet/network.toml", env!("CARGO_MANIFEST_DIR"));
+    let unscaled = fs::read_to_string(lenet).unwrap().replace("scale = 0.05", "scale = 1");
+    fs::write(folder.join("unscaled.toml"), unscaled).unwrap();
+    let on = ["--platform", "nv_full", "--precision", "fp16", "--soft-max", "runtime"];
+    let compile = ["compile", "unscaled.toml", "-o", "shares.nvdla"];
+    let shown = printed(&vp(&[&compile[..], &on].concat(), folder));
+    assert!(shown.contains("CPU        the runtime does the soft-max of probabilities\n"), "{shown}");
+    printed(&vp(&["run", "shares.nvdla", "--platform", "nv_full", "--output", "shares.f16"], folder));
+    assert_eq!(fs::read(folder.join("shares.f16")).unwrap().len(), 20);
+    fs::remove_file(folder.join("shares.nvdla")).unwrap();
+    let told = refused(&[&["compile", "lenet", "-o", "f.nvdla"][..], &on].concat(), folder);
+    let expected = "error: the soft-max `probabilities` is not the runtime's: it is one with a scale";
+    assert!(told.starts_with(expected), "{told}");
+}
+
+#[test]
 fn what_the_vendors_software_cannot_run_is_named_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
