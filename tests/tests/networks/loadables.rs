@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use vp_host::LocalHost;
-use vp_host::loadable::compile::{CompileError, Compiled, compile};
+use vp_host::loadable::compile::{CompileError, CompileOptions, Compiled, compile};
 use vp_host::loadable::{Generation, Loadable, fit, run};
-use vp_host::network::{Network, Options, Plan, PlanError, PlanOptions, Runner, Winograd};
+use vp_host::network::{Network, Options, Plan, PlanError, Runner, Winograd};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::{Description, Platform};
@@ -47,7 +47,7 @@ fn drawn(
         draw.more_outputs(&mut network);
     }
     let input = draw.input(&network);
-    match compile(&network, config, &PlanOptions::default(), generation) {
+    match compile(&network, config, &CompileOptions { generation, ..CompileOptions::default() }) {
         Ok(compiled) if compiled.left.is_empty() => Some((network, compiled, input)),
         Ok(_)
         | Err(
@@ -106,7 +106,8 @@ fn built_in_networks_give_the_bytes_of_their_plans() {
             let config = &description.nvdla().unwrap().config;
             let input = network.example_input(1);
             for generation in Generation::ALL {
-                let compiled = compile(&network, config, &PlanOptions::default(), generation)
+                let options = CompileOptions { generation, ..CompileOptions::default() };
+                let compiled = compile(&network, config, &options)
                     .unwrap_or_else(|error| panic!("{name} on {platform}: {error}"));
                 let made = outputs(&compiled, &description, &input);
                 let expected = planned(&compiled.network, &description, &input);
@@ -127,7 +128,7 @@ fn what_the_driver_cannot_program_is_refused_by_its_rule() {
         let network = Network::parse(text, &mut |file| Err(format!("no {file}"))).unwrap();
         let description = Description::named(platform).unwrap();
         let config = &description.nvdla().unwrap().config;
-        compile(&network, config, &PlanOptions::default(), Generation::Long).unwrap_err().to_string()
+        compile(&network, config, &CompileOptions::default()).unwrap_err().to_string()
     };
     let told = refused(sum, "nv_small");
     assert!(
