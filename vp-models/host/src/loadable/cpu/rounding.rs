@@ -23,7 +23,7 @@ pub(super) fn half(value: f32) -> f16 {
     let magnitude = match exponent {
         SPECIAL => 0x7c00 | fraction >> 13,
         INFINITE.. => 0x7c00,
-        NORMAL.. => (exponent - NORMAL + 1 << 10) + upper(fraction, 13),
+        NORMAL.. => ((exponent - NORMAL + 1) << 10) + upper(fraction, 13),
         ROUNDED_UP.. => upper(fraction | 1 << FRACTION, NORMAL + 13 - exponent),
         _ => 0,
     };
