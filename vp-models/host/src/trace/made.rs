@@ -20,6 +20,8 @@ use crate::{Host, HostError, Memory};
 const BDMA_QUEUE: usize = 20;
 /// Most bytes of a surface file, which has five characters for each.
 const MOST_FILE: usize = 32 << 20;
+/// Bytes of a line of a `.txn` script's surface files. The vendor's converters take whole lines alone.
+const LINE: u64 = 32;
 
 /// Reason for which no trace can be made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -72,9 +74,17 @@ struct Bytes {
     memory: Memory,
     address: u64,
     bytes: Vec<u8>,
+    /// What is before them in memory, from the beginning of their first line on, and behind them to the end of the last.
+    around: [Vec<u8>; 2],
 }
 
 impl Bytes {
+    /// Returns the address of the first line, and all lines.
+    fn lines(&self) -> (u64, Vec<u8>) {
+        let [before, behind] = &self.around;
+        (self.address - before.len() as u64, [before, &self.bytes, behind].map(Vec::as_slice).concat())
+    }
+
     fn end(&self) -> u64 {
         self.address + self.bytes.len() as u64
     }
@@ -154,6 +164,20 @@ impl<'h> Recorder<'h> {
         }
     }
 
+    /// Bytes that are in memory, with what is around them there.
+    fn seen(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<Bytes, HostError> {
+        let end = address.wrapping_add(bytes.len() as u64);
+        let mut before = vec![0; (address % LINE) as usize];
+        let mut behind = vec![0; (end.wrapping_neg() % LINE) as usize];
+        for (first, bytes) in [(address - address % LINE, &mut before), (end, &mut behind)] {
+            // Memory may end there.
+            if !bytes.is_empty() {
+                self.host.fetch(memory, first, bytes)?;
+            }
+        }
+        Ok(Bytes { memory, address, bytes: bytes.to_vec(), around: [before, behind] })
+    }
+
     /// The steps of a bench, and the map whose registers they name. What is loaded twice before anything runs is loaded once.
     fn made(self) -> Result<(Vec<Step>, RegisterMap), MadeError> {
         let map = self.host.map();
@@ -204,7 +228,8 @@ impl Host for Recorder<'_> {
     fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
         self.host.load(memory, address, bytes)?;
         if !bytes.is_empty() {
-            self.steps.push(Step::Load(Bytes { memory, address, bytes: bytes.to_vec() }));
+            let seen = self.seen(memory, address, bytes)?;
+            self.steps.push(Step::Load(seen));
         }
         Ok(())
     }
@@ -212,7 +237,8 @@ impl Host for Recorder<'_> {
     fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
         self.host.fetch(memory, address, bytes)?;
         if !bytes.is_empty() {
-            self.steps.push(Step::Fetch(Bytes { memory, address, bytes: bytes.to_vec() }));
+            let seen = self.seen(memory, address, bytes)?;
+            self.steps.push(Step::Fetch(seen));
         }
         Ok(())
     }

@@ -78,8 +78,27 @@ fn nothing_is_written_before_the_interrupt_that_came_before_it() {
 }
 
 #[test]
+fn a_strict_sequence_waits_on_only_when_the_interrupt_is_cleared() {
+    let mut host = host("nv_large");
+    let mut recorder = Recorder::new(&mut host);
+    recorder.steps = vec![Step::Write { address: 0xc008, value: 1 }, Step::Taken { bits: 0x10020 }];
+    let text = recorder.trace("cleared", Script::Txn).expect("can be said").emit();
+    assert_eq!(
+        text.lines().skip(1).collect::<Vec<_>>(),
+        [
+            "wait",
+            "read_reg 0xffff0403 0x00010020 0x00010020",
+            "write_reg 0xffff0403 0x10020",
+            "read_reg 0xffff0403 0x00010020 0x00000000",
+        ]
+    );
+}
+
+#[test]
 fn work_of_the_cpu_between_layers_needs_a_strict_sequence() {
-    let bytes = |address| Bytes { memory: Memory::Primary, address, bytes: vec![1; 8] };
+    let around = [Vec::new(), Vec::new()];
+    let bytes =
+        |address| Bytes { memory: Memory::Primary, address, bytes: vec![1; 8], around: around.clone() };
     let steps = [
         Step::Load(bytes(DRAM)),
         Step::Write { address: 0xc008, value: 1 },
@@ -118,4 +137,28 @@ fn a_load_that_another_covers_is_left_out() {
     recorder.write(0xc008, 0).expect("a register");
     let trace = recorder.trace("twice", Script::Txn).expect("can be said");
     assert_eq!(trace.surfaces().len(), 1);
+}
+
+#[test]
+fn surface_files_of_a_strict_sequence_have_whole_lines_of_what_is_there() {
+    let mut host = host("nv_large");
+    let mut recorder = Recorder::new(&mut host);
+    let mut bytes = [0; 5];
+    recorder.load(Memory::Primary, DRAM + 32, &[1; 8]).expect("memory");
+    recorder.load(Memory::Primary, DRAM + 40, &[2; 30]).expect("memory");
+    recorder.write(0xc008, 0).expect("a register");
+    recorder.fetch(Memory::Primary, DRAM + 37, &mut bytes).expect("memory");
+    let trace = recorder.trace("lines", Script::Txn).expect("can be said");
+    assert_eq!(
+        trace.emit().lines().collect::<Vec<_>>(),
+        [
+            "load_mem 0x80000020 0x20 load_0.dat",
+            "load_mem 0x80000020 0x40 load_1.dat",
+            "write_reg 0xffff3002 0x0",
+            "dump_mem 0x80000020 0x20 left_2.dat",
+        ]
+    );
+    let both = [[1; 8].as_slice(), &[2; 30], &[0; 26]].concat();
+    assert_eq!(trace.surfaces()["load_1.dat"].prefix(64), Some(&both[..]));
+    assert_eq!(trace.surfaces()["left_2.dat"].prefix(32), Some(&both[..32]));
 }

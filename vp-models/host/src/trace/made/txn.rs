@@ -41,6 +41,8 @@ pub(super) fn made(name: &str, steps: Vec<Step>, map: RegisterMap) -> Result<Tra
                 script.push(TxnCommand::Wait);
                 script.push(poll(status, bits, Relation::Equal, bits));
                 script.push(TxnCommand::WriteReg { address: status, value: bits });
+                // Behind a posted write the line is high for some cycles more, in which the next wait would end.
+                script.push(poll(status, bits, Relation::Equal, 0));
             }
         }
     }
@@ -61,10 +63,11 @@ impl Script {
         self.lines.push(Line { number, command });
     }
 
-    /// Commands for bytes, and their files.
+    /// Commands for bytes, in whole lines, and their files.
     fn transfer(&mut self, name: &str, bytes: &Bytes, command: fn(Transfer) -> TxnCommand) {
-        let is_zero = bytes.is_zero();
-        for (address, part) in (bytes.address..).step_by(MOST_FILE).zip(bytes.bytes.chunks(MOST_FILE)) {
+        let (first, bytes) = bytes.lines();
+        let is_zero = bytes.iter().all(|byte| *byte == 0);
+        for (address, part) in (first..).step_by(MOST_FILE).zip(bytes.chunks(MOST_FILE)) {
             let size = part.len() as u64;
             let file = if is_zero {
                 self.zeros = self.zeros.max(part.len());
