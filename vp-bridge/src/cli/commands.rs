@@ -57,7 +57,7 @@ pub(super) enum RunCommand {
     /// For each layer: the units that do it, the hardware layers that it is cut into, banks of the convolution buffer, bytes of input,
     /// weights and output, the address of its output, and estimated cycles. `vp plan conv` does the same for one convolution.
     Plan(plan::Args),
-    /// Compile a network or an ONNX model to a loadable that NVIDIA's runtime and driver run
+    /// Compile a network to a loadable that NVIDIA's driver runs
     ///
     /// What the planner decides (see `vp plan`) is what the loadable says. Layers of the CPU at the network's beginning and end are the
     /// application's, and named; a network that the runtime, the driver or the hardware could not run is refused with the rule.
@@ -107,7 +107,7 @@ pub(super) enum LookCommand {
     Replay(replay::Args),
     /// Show the first difference of two recordings or register logs
     Diff(diff::Args),
-    /// Show, compare and convert loadables, or write their register trace
+    /// Show, compare, convert loadables; write their register traces
     Loadable(loadable::Args),
 }
 

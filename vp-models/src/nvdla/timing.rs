@@ -316,12 +316,15 @@ impl Built<'_> {
         }
     }
 
-    /// Half of the buffer's entries, and of an entry that comes in several parts each of them: a counter runs until its highest bit is set
-    /// (`NV_NVDLA_CDMA_cvt.v`, `dat_cbuf_flush_idx[${bank_entry_bw}+$k-1]`).
+    /// Half of the buffer's entries, times the parts in which an entry comes: a counter runs until its highest bit is set
+    /// (`NV_NVDLA_CDMA_cvt.v`, `dat_cbuf_flush_idx[${bank_entry_bw}+$k-1]`). A part is as wide as the wider memory interface, or an atom
+    /// (`projects.spec`, `NVDLA_MEMIF_WIDTH`).
     fn cbuf_flush(self) -> u32 {
         let config = self.config;
         let entries = config.cbuf_bytes() / config.cbuf_entry_bytes().max(1);
-        let parts = (config.cbuf_entry_bytes() / config.primary().width_bytes.max(1)).max(1);
+        let secondary = config.secondary().map_or(0, |interface| interface.width_bytes);
+        let width = config.primary().width_bytes.max(secondary).max(self.atom());
+        let parts = (config.cbuf_entry_bytes() / width).max(1);
         1 << (entries.max(2).ilog2() + parts.ilog2() - 1)
     }
 
