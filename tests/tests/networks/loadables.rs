@@ -141,3 +141,23 @@ fn what_the_driver_cannot_program_is_refused_by_its_rule() {
         [[layer]]\nname = 'far'\nkind = 'pooling'\nmethod = 'max'\nkernel = [2, 2]\nstride = [9, 9]\n";
     assert_eq!(refused(strides, "nv_full"), "layer `far`: the driver takes poolings with strides of 1 to 8");
 }
+
+/// A whole of 300 parts: their steps all come before the one that reads it.
+#[test]
+fn many_producers_are_waited_for_by_their_units() {
+    let mut text = "name = 'n'\nseed = 1\ninput = { width = 2, height = 2, channels = 8 }\n".to_owned();
+    for part in 0..300 {
+        text += &format!(
+            "[[layer]]\nname = 'p{part}'\nkind = 'convolution'\nkernels = 8\nkernel = [1, 1]\ninput = 'input'\n"
+        );
+    }
+    let parts: Vec<String> = (0..300).map(|part| format!("'p{part}'")).collect();
+    text += &format!("[[layer]]\nname = 'all'\nkind = 'concatenation'\ninputs = [{}]\n", parts.join(", "));
+    text += "[[layer]]\nname = 'end'\nkind = 'convolution'\nkernels = 8\nkernel = [1, 1]\n";
+    let network = Network::parse(&text, &mut |file| Err(format!("no {file}"))).unwrap();
+    let description = Description::named("nv_small").unwrap();
+    let config = &description.nvdla().unwrap().config;
+    let compiled = compile(&network, config, &CompileOptions::default()).unwrap();
+    let input = network.example_input(1);
+    assert!(outputs(&compiled, &description, &input) == run_outputs(&network, &input));
+}

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use vp_host::loadable::Generation;
 use vp_host::loadable::compile::{CompileOptions, Compiled, SoftMaxBy, compile};
 use vp_host::network::{Form, Tensor};
+use vp_models::nvdla::numeric::Precision;
 
 /// The platform that is used if none is asked for.
 const DEFAULT_PLATFORM: &str = "nv_large";
@@ -22,15 +23,15 @@ pub(super) struct Args {
     network: PathBuf,
 
     /// File for the loadable
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = standard::named())]
     output: PathBuf,
 
     /// Firmware interface of the driver: 0.12 (since April 2019) or 0.11 (before)
     #[arg(long, value_name = "VERSION", default_value = "0.12")]
     interface: Generation,
 
-    /// Software that does a soft-max: the application behind the loadable, or the runtime, which has one for fp16 and a pixel; its last bit
-    /// may be another than `vp run`'s of the network
+    /// Software that does a network's layer of soft-max: the application behind the loadable, or the runtime, which has one for fp16 and a
+    /// pixel; its last bit may be another than `vp run`'s of the network. An ONNX model's is the application's
     #[arg(long, value_name = "SOFTWARE", default_value = "application")]
     soft_max: SoftMaxBy,
 
@@ -40,7 +41,7 @@ pub(super) struct Args {
     input: Vec<PathBuf>,
 
     /// File for the input as the loadable takes it: the bytes of its memory, for `vp run LOADABLE --input`
-    #[arg(long, value_name = "FILE", requires = "input")]
+    #[arg(long, value_name = "FILE", requires = "input", value_parser = standard::named())]
     write_input: Option<PathBuf>,
 
     /// Put the input into the loadable, in place of a tensor that the application binds: NVIDIA's nvdla_runtime then runs it as it is
@@ -74,10 +75,10 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         compiled.fix_input(memory.clone());
     }
     let bytes = compiled.contents.write();
+    standard::write(&args.output, &bytes)?;
     if let (Some(path), Some(memory)) = (&args.write_input, &memory) {
         standard::write(path, memory)?;
     }
-    standard::write(&args.output, &bytes)?;
     let outline = Outline { args, compiled: &compiled, model: model.as_ref(), bytes: bytes.len() };
     if args.json {
         record::print(&outline.record(&description.name))?;
@@ -120,7 +121,10 @@ impl Outline<'_> {
 
     /// Meaning of the codes of an end, where a model says it.
     fn codes(&self, end: usize) -> Option<(f32, i32)> {
-        self.model.filter(|_| self.compiled.left.is_empty()).and_then(|model| model.codes.get(end).copied())
+        // Outputs are the model's unless layers at its end are left out; codes of halves are the numbers themselves.
+        let is_known = end == 0 || self.compiled.left.is_empty();
+        let model = self.model.filter(|_| is_known && self.compiled.network.precision != Precision::Fp16);
+        model.and_then(|model| model.codes.get(end).copied())
     }
 
     fn show(&self, out: &mut impl Write) -> Result<(), Failure> {

@@ -160,6 +160,13 @@ pub struct TensorTable {
     pub strides: [u32; 8],
 }
 
+impl TensorTable {
+    /// Format of features, in atoms of 32 bytes or, of older compilers, of any size.
+    pub const FEATURE: u8 = 36;
+    /// Format of features in atoms of 8 bytes.
+    pub const FEATURE_X8: u8 = 37;
+}
+
 /// A stride in a descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RelocationTable {

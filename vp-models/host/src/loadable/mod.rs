@@ -203,6 +203,8 @@ pub struct Tensor {
     pub offset: u64,
     /// Size in memory, in bytes.
     pub bytes: u64,
+    /// Most bytes that an atom has, as its format says.
+    widest_atom: usize,
 }
 
 /// Bytes of the atoms that surfaces are made of, largest first.
@@ -224,7 +226,10 @@ impl Tensor {
     /// Bytes of its atoms: packed lines are as long as so many pixels, and in lines with room between them there are at least as many.
     fn atom(&self) -> usize {
         let [width, ..] = self.size;
-        let packed = ATOMS.into_iter().find(|atom| atom * width == self.line_stride);
+        let packed = ATOMS
+            .into_iter()
+            .filter(|&atom| atom <= self.widest_atom)
+            .find(|atom| atom * width == self.line_stride);
         let roomy = || ATOMS[1..].iter().copied().find(|atom| atom * width <= self.line_stride);
         packed.or_else(roomy).unwrap_or(ATOMS[1])
     }
@@ -511,6 +516,11 @@ fn tensor(tensor: &TensorTable) -> Tensor {
         surface_stride,
         offset: tensor.offset,
         bytes: tensor.size,
+        widest_atom: match tensor.pixel_format {
+            TensorTable::FEATURE => ATOMS[1],
+            TensorTable::FEATURE_X8 => 8,
+            _ => ATOMS[0],
+        },
     }
 }
 

@@ -281,6 +281,7 @@ fn a_tensor_is_not_larger_than_its_memory() {
         surface_stride: 0,
         offset: 0,
         bytes: 64,
+        widest_atom: 64,
     };
     assert_eq!((huge.pack(&[], 64), huge.unpack(&[0; 64])), (None, None));
     let output = Output { tensor: Some(huge), memory: crate::Memory::Primary, base: 0, bytes: vec![0; 64] };
@@ -299,6 +300,7 @@ fn a_tensor_with_room_between_its_lines_is_found_in_them() {
         surface_stride: 64,
         offset: 0,
         bytes: 64,
+        widest_atom: 64,
     };
     let memory: Vec<u8> = (0..64).collect();
     let elements = tensor.unpack(&memory).expect("in its memory");
@@ -336,6 +338,7 @@ fn an_empty_tensor_has_no_elements_to_look_for() {
         surface_stride: 0,
         offset: 0,
         bytes: 64,
+        widest_atom: 64,
     };
     assert_eq!((empty.pack(&[], 64), empty.unpack(&[0; 64])), (Some(vec![0; 64]), Some(Vec::new())));
 }

@@ -74,7 +74,7 @@ struct Bytes {
     memory: Memory,
     address: u64,
     bytes: Vec<u8>,
-    /// What is before them in memory, from the beginning of their first line on, and behind them to the end of the last.
+    /// Memory before them, from the beginning of their first line on, and behind them to the end of the last.
     around: [Vec<u8>; 2],
 }
 

@@ -43,7 +43,7 @@ struct Node {
     kind: OperationKind,
     consumers: [Option<(usize, Event)>; OperationKind::ALL.len()],
     fused_parent: Option<usize>,
-    count: u8,
+    count: usize,
 }
 
 /// Returns the dependencies of a task's operations, step by step.
@@ -67,15 +67,20 @@ pub(super) fn of(steps: &[StepOperations]) -> Vec<layout::Dependency> {
         }
         ends.push([first, last]);
     }
-    for (step, &[first, last]) in steps.iter().zip(&ends) {
+    for (step, &[first, _]) in steps.iter().zip(&ends) {
+        // A unit's operations end in their order: of each unit's the last one is waited for.
+        let mut awaited = [None; OperationKind::ALL.len()];
         for &before in &step.after {
             let [_, before] = ends[before];
+            let known = &mut awaited[nodes[before].kind as usize];
+            *known = (*known).max(Some(before));
+        }
+        for before in awaited.into_iter().flatten() {
             await_completion(&mut nodes, before, first);
             if step.reads_operands && step.kinds.len() > 1 {
                 await_completion(&mut nodes, before, first + 1);
             }
         }
-        debug_assert!(first <= last);
     }
     for kind in OperationKind::ALL {
         let of_kind: Vec<usize> = (0..nodes.len()).filter(|&at| nodes[at].kind == kind).collect();
@@ -124,7 +129,7 @@ impl Node {
         layout::Dependency {
             _index: (at as i16).into(),
             kind: self.kind as u8,
-            count: self.count,
+            count: self.count as u8,
             consumers: self.consumers.map(consumer),
             fused_parent: consumer(self.fused_parent.map(|parent| (parent, Event::Enabled))),
             ..layout::Dependency::new_zeroed()

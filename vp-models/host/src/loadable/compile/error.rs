@@ -14,8 +14,8 @@ pub enum CompileError {
     Plan(#[from] PlanError),
     /// Layers that the CPU does, and the runtime's CPU tasks do not.
     #[error(
-        "the CPU does {} between hardware layers, for which the runtime has no task, or none was asked for; a configuration with a unit for \
-         it may do it, a soft-max may be the runtime's, or the network may end before",
+        "the CPU does {}, for which the runtime has no task, or none was asked for; a configuration with a unit for it may do it, a \
+         network's layer of soft-max may be the runtime's, or the network may end before",
         .layers.join(", ")
     )]
     Cpu {
@@ -77,6 +77,16 @@ pub enum CompileError {
     Addresses {
         /// Number of addresses.
         found: usize,
+    },
+    /// More memories than the runtime opens.
+    #[error(
+        "it takes {found} memories, and the runtime opens {most}: fewer layers of the runtime's CPU take fewer tasks"
+    )]
+    Memories {
+        /// Number of memories.
+        found: usize,
+        /// The most.
+        most: usize,
     },
     /// More operations than a task has.
     #[error("it takes {found} operations in a task, and the driver counts to 32767")]

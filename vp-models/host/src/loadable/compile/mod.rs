@@ -43,6 +43,9 @@ use crate::network::{Cpu, Memories, Network, Plan, PlanOptions, PlanStep, Work};
 use std::ops::Range;
 use vp_models::nvdla::config::Config;
 
+/// Most memories of a loadable. The runtime keeps a file descriptor for each, of which a process has 1024.
+const MOST_MEMORIES: usize = 900;
+
 /// A loadable, and what it was made of.
 #[derive(Clone, Debug)]
 pub struct Compiled {
@@ -116,6 +119,9 @@ pub fn compile(
                 task::add(both, generation, (&steps, &tables))?;
             }
         }
+    }
+    if contents.memories.len() > MOST_MEMORIES {
+        return Err(CompileError::Memories { found: contents.memories.len(), most: MOST_MEMORIES });
     }
     let all = contents.tasks.iter().map(|task| task.id).collect();
     contents.submits.push(SubmitTable { id: 0, tasks: all });

@@ -11,6 +11,9 @@ use vp_models::nvdla::sdp::layer::{Operand, SdpLayer, Stage};
 /// Most steps from window to window that the driver passes to PDP (`pdp.c`, `validate_pdp_configs`).
 const MOST_POOLING_STRIDE: u32 = 8;
 
+/// Most strips of a pooling (`pdp.c`, `validate_pdp_configs`).
+const MOST_STRIPS: u32 = 64;
+
 /// Refuses a plan that breaks a rule.
 ///
 /// # Errors
@@ -42,6 +45,9 @@ fn of_layer(layer: &str, units: &[Unit], groups: &Groups, config: &Config) -> Re
     if units.contains(&Unit::Pdp) {
         use pdp::D_POOLING_KERNEL_CFG::{KERNEL_STRIDE_HEIGHT, KERNEL_STRIDE_WIDTH};
         let strides = [KERNEL_STRIDE_WIDTH, KERNEL_STRIDE_HEIGHT].map(|it| groups.of(Unit::Pdp).actual(it));
+        if groups.of(Unit::Pdp).actual(pdp::D_OPERATION_MODE_CFG::SPLIT_NUM) > MOST_STRIPS {
+            return rule(layer, "the driver takes poolings of 1 to 64 strips");
+        }
         if strides.into_iter().any(|stride| stride > MOST_POOLING_STRIDE) {
             return rule(layer, "the driver takes poolings with strides of 1 to 8");
         }

@@ -14,9 +14,6 @@ mod code {
     pub(super) const INT8: u8 = 4;
     pub(super) const IMAGE: u8 = 0;
     pub(super) const FEATURE: u8 = 2;
-    pub(super) const FEATURE_FORMAT: u8 = 36;
-    /// Features of atoms of 8 bytes.
-    pub(super) const FEATURE_X8_FORMAT: u8 = 37;
 }
 
 /// Describes input and outputs, whose memories are the first ones.
@@ -40,7 +37,7 @@ fn table(tensor: &Tensor, bytes: u64) -> Result<TensorTable, &'static str> {
             return Err("is joined of parts with channels between them that nobody fills");
         }
         Form::Features { atom, room: [width, height], .. } => {
-            let format = if *atom == 8 { code::FEATURE_X8_FORMAT } else { code::FEATURE_FORMAT };
+            let format = if *atom == 8 { TensorTable::FEATURE_X8 } else { TensorTable::FEATURE };
             (code::FEATURE, format, [width * atom, width * height * atom])
         }
         Form::Pixels { bytes, line_stride } => {

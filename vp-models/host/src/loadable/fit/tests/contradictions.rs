@@ -181,6 +181,7 @@ fn tensor(size: [usize; 3], [line_stride, surface_stride]: [usize; 2]) -> Tensor
         surface_stride,
         offset: 0,
         bytes,
+        widest_atom: 64,
     }
 }
 
