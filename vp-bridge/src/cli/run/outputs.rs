@@ -78,6 +78,7 @@ mod tests {
             surface_stride: 8 * size[0] * size[1],
             offset: 0,
             bytes: bytes.len() as u64,
+            widest_atom: 64,
         };
         Output { tensor: Some(tensor), memory: Memory::Primary, base: 0xc000_0000, bytes: bytes.to_vec() }
     }

@@ -123,6 +123,7 @@ mod tests {
             surface_stride: size[0] * size[1] * 32,
             offset: 0,
             bytes: (surfaces * size[0] * size[1] * 32) as u64,
+            widest_atom: 64,
         }
     }
 

@@ -204,7 +204,7 @@ pub struct Tensor {
     /// Size in memory, in bytes.
     pub bytes: u64,
     /// Most bytes that an atom has, as its format says.
-    widest_atom: usize,
+    pub widest_atom: usize,
 }
 
 /// Bytes of the atoms that surfaces are made of, largest first.
