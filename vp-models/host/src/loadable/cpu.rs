@@ -1,6 +1,6 @@
 //! Tasks of the CPU: soft-max and power, over halves in memory.
 //!
-//! They are computed in single precision and [rounded](rounding) to halves, as the vendor's runtime does.
+//! Results are computed in single precision and [rounded](rounding) to halves, as the vendor's runtime does.
 
 mod rounding;
 

@@ -78,10 +78,8 @@ layout!(Dependency[36] {
 });
 
 layout!(
-    /// A cube, before its address had an offset.
-    ShortCube[28] {
-        memory: U16,
-        address: I16,
+    /// Size and strides of a cube, which both forms have alike.
+    CubeExtents[24] {
         size: U32,
         width: U16,
         height: U16,
@@ -93,19 +91,12 @@ layout!(
     }
 );
 
-layout!(LongCube[32] {
-    memory: U16,
-    address: I16,
-    offset: U32,
-    size: U32,
-    width: U16,
-    height: U16,
-    channels: U16,
-    _reserved: U16,
-    line_stride: U32,
-    surface_stride: U32,
-    plane_stride: U32,
-});
+layout!(
+    /// A cube, before its address had an offset.
+    ShortCube[28] { memory: U16, address: I16, extents: CubeExtents }
+);
+
+layout!(LongCube[32] { memory: U16, address: I16, offset: U32, extents: CubeExtents });
 
 layout!(Converter[8] { scale: I16, truncate: u8, enable: u8, offset: I32 });
 

@@ -442,27 +442,11 @@ impl<'a> Lists<'a> {
         let (memory, address, from, raw) = match generation {
             Generation::Short => {
                 let cube: layout::ShortCube = self.at(self.surfaces, "surface", at, offset)?;
-                (cube.memory.get(), cube.address.get(), 0, cube)
+                (cube.memory.get(), cube.address.get(), 0, cube.extents)
             }
             Generation::Long => {
                 let cube: layout::LongCube = self.at(self.surfaces, "surface", at, offset)?;
-                let layout::LongCube { size, width, height, channels, line_stride, surface_stride, .. } =
-                    cube;
-                let (memory, address, _reserved, plane_stride) =
-                    (cube.memory, cube.address, cube._reserved, cube.plane_stride);
-                let same = layout::ShortCube {
-                    memory,
-                    address,
-                    size,
-                    width,
-                    height,
-                    channels,
-                    _reserved,
-                    line_stride,
-                    surface_stride,
-                    plane_stride,
-                };
-                (memory.get(), address.get(), u64::from(cube.offset.get()), same)
+                (cube.memory.get(), cube.address.get(), cube.offset.get().into(), cube.extents)
             }
         };
         let place = match (memory, self.loadable.address(self.task, address, "operation")?) {

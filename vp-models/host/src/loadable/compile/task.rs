@@ -10,7 +10,7 @@ use crate::loadable::layout::{self, DEPENDENCY, LUT, OPERATION, SURFACE};
 use crate::loadable::network::OperationKind;
 use crate::loadable::{Generation, Processor};
 use vp_models::nvdla::cube::Ram;
-use zerocopy::little_endian::{I16, U16, U32};
+use zerocopy::little_endian::{I16, U16};
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
 /// Most operations of a task: the driver counts them in 16 bits with a sign.
@@ -140,39 +140,21 @@ impl Lists<'_> {
         };
         let [width, height, channels] = cube.size.map(|extent| U16::new(extent as u16));
         let (memory, address): (U16, I16) = (memory.into(), address.into());
-        let [size, line_stride, surface_stride] =
-            [cube.bytes, cube.line_stride, cube.surface_stride].map(U32::new);
-        let (_reserved, plane_stride) = (0.into(), 0.into());
+        let extents = layout::CubeExtents {
+            size: cube.bytes.into(),
+            width,
+            height,
+            channels,
+            line_stride: cube.line_stride.into(),
+            surface_stride: cube.surface_stride.into(),
+            ..layout::CubeExtents::new_zeroed()
+        };
         Ok(match self.generation {
-            Generation::Short => layout::ShortCube {
-                memory,
-                address,
-                size,
-                width,
-                height,
-                channels,
-                _reserved,
-                line_stride,
-                surface_stride,
-                plane_stride,
+            Generation::Short => layout::ShortCube { memory, address, extents }.as_bytes().to_vec(),
+            Generation::Long => {
+                let offset = (offset as u32).into();
+                layout::LongCube { memory, address, offset, extents }.as_bytes().to_vec()
             }
-            .as_bytes()
-            .to_vec(),
-            Generation::Long => layout::LongCube {
-                memory,
-                address,
-                offset: (offset as u32).into(),
-                size,
-                width,
-                height,
-                channels,
-                _reserved,
-                line_stride,
-                surface_stride,
-                plane_stride,
-            }
-            .as_bytes()
-            .to_vec(),
         })
     }
 }
