@@ -44,7 +44,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", requires = "input", value_parser = standard::named())]
     write_input: Option<PathBuf>,
 
-    /// Put the input into the loadable, in place of a tensor that the application binds: NVIDIA's nvdla_runtime then runs it as it is
+    /// Put the input into the loadable, in place of a tensor that the application binds. NVIDIA's nvdla_runtime, which binds one output, then
+    /// runs it as it is
     #[arg(long, requires = "input")]
     fix_input: bool,
 
