@@ -16,8 +16,14 @@ const ASKED: usize = 64;
 pub struct Token {
     id: u16,
     command: u16,
-    /// True if the client waits for a reply.
-    pub wants_reply: bool,
+    wants_reply: bool,
+}
+
+impl Token {
+    /// A part of the command, which is not answered by itself.
+    pub fn part(self) -> Self {
+        Self { wants_reply: false, ..self }
+    }
 }
 
 /// An access to the client's memory.
