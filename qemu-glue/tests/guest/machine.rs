@@ -96,6 +96,22 @@ pub(crate) fn can_run_on(kind: Kind, test: &str) -> bool {
     missing.is_empty()
 }
 
+/// Returns true if the test can run on a PC whose QEMU has a client of vfio-user of its own; says so if not.
+pub(crate) fn can_run_vfio_user(test: &str) -> bool {
+    if !can_run_on(Kind::Function, test) {
+        return false;
+    }
+    let asked = Command::new(Kind::Function.qemu()).args(["-device", "vfio-user-pci,help"]).output();
+    let has_it = asked.is_ok_and(|asked| asked.status.success());
+    if !has_it {
+        say(&format!(
+            "skipped: {test}: QEMU {} has no vfio-user-pci: 10.1 and newer have (VP_QEMU_X86 names one)",
+            Kind::Function.qemu()
+        ));
+    }
+    has_it
+}
+
 /// The guest program, built once.
 fn program() -> &'static Path {
     static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
@@ -241,6 +257,15 @@ impl Setup {
     pub(crate) fn riscv_through(vp: &Path, options: &[&str], script: Script) -> Setup {
         let files = Kind::RiscV.initramfs(&script.bytes());
         Setup::kernel_of(vp_qemu(vp, Kind::RiscV, options), Kind::RiscV, &files, "")
+    }
+
+    /// With RAM that can be shared, and the device by QEMU's own client of vfio-user.
+    pub(crate) fn vfio_user(self, server: &Address) -> Setup {
+        let Address::Unix(path) = server else { panic!("a Unix socket") };
+        let path = path.display();
+        let device = format!(r#"{{"driver":"vfio-user-pci","socket":{{"type":"unix","path":"{path}"}}}}"#);
+        self.args(&["-object", "memory-backend-memfd,id=ram,size=2100M,share=on", "-M", "memory-backend=ram"])
+            .args(&["-device", &device])
     }
 
     /// With the plugin's own device.

@@ -10,7 +10,9 @@ use super::function::Function;
 pub(super) const INTX: u32 = 0;
 pub(super) const MSI: u32 = 1;
 pub(super) const MSIX: u32 = 2;
-/// Types that there are; errors and requests of the device do not happen.
+/// Errors of a function of PCI Express, which this one is not.
+const ERRORS: u32 = 3;
+/// Types that there are; the device asks for nothing, which is the last one.
 pub(super) const TYPES: u32 = 5;
 /// Number of the eventfd by which INTA# is unmasked, behind those of the types.
 pub(super) const UNMASK: u32 = 3;
@@ -27,7 +29,7 @@ pub(super) struct Interrupts {
 impl Interrupts {
     /// Number of interrupts of a type; `None`: there is no such type.
     pub(super) fn count(index: u32) -> Option<u32> {
-        (index < TYPES).then_some(u32::from(index <= MSIX))
+        (index < TYPES && index != ERRORS).then_some(u32::from(index <= MSIX))
     }
 
     /// The line has a level. Gives the eventfd to be signalled.

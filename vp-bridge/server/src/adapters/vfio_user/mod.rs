@@ -198,7 +198,7 @@ impl VfioUser {
                 return;
             }
             match self.queue.pop_front() {
-                Some((token, Work::Request(request, file))) => self.begin(token, request, file),
+                Some((token, Work::Request(request, file))) => self.carry_out(token, request, file),
                 Some((token, Work::Written(count))) => {
                     self.connection.reply(token, &Reply::WrittenMulti { count });
                 }
@@ -207,7 +207,7 @@ impl VfioUser {
         }
     }
 
-    fn begin(&mut self, token: Token, request: Request, file: Option<Passed>) {
+    fn carry_out(&mut self, token: Token, request: Request, file: Option<Passed>) {
         let done = match request {
             Request::DmaMap(map) => return self.map(token, map, file),
             Request::DmaUnmap(unmap) => return self.unmap(token, unmap),
@@ -416,6 +416,19 @@ impl VfioUser {
         }
     }
 
+    fn command_done(&mut self, tag: Tag, result: Result<Completion, Failure>) -> Result<(), SessionEnd> {
+        match self.commands.remove(&tag) {
+            Some(Purpose::Attach(port)) => {
+                result.map_err(|failure| SessionEnd::Wrong(format!("{port}: {failure}")))?;
+            }
+            Some(Purpose::Word(access)) => self.word_done(access, result),
+            Some(Purpose::Reset(token)) => self.reset_done(token, result),
+            None => {}
+        }
+        self.progress();
+        Ok(())
+    }
+
     fn word_done(&mut self, number: u64, result: Result<Completion, Failure>) {
         let Some(access) = self.registers_under_way.get_mut(&number) else { return };
         match result {
@@ -547,7 +560,11 @@ impl Adapter for VfioUser {
     fn receive(&mut self, _: usize, bytes: &mut BytesMut, _: Time) -> Result<(), SessionEnd> {
         let end = loop {
             if !self.takes_more() {
-                break Ok(());
+                self.progress();
+                // What is left is taken when something that is under way is done.
+                if !self.takes_more() {
+                    break Ok(());
+                }
             }
             match self.connection.receive(bytes) {
                 Ok(Some(Event::Opened)) => {}
@@ -566,17 +583,7 @@ impl Adapter for VfioUser {
 
     fn tell(&mut self, output: Output, _: Time) -> Result<(), SessionEnd> {
         match output {
-            Output::Completed { tag, result, .. } => {
-                match self.commands.remove(&tag) {
-                    Some(Purpose::Attach(port)) => {
-                        result.map_err(|failure| SessionEnd::Wrong(format!("{port}: {failure}")))?;
-                    }
-                    Some(Purpose::Word(access)) => self.word_done(access, result),
-                    Some(Purpose::Reset(token)) => self.reset_done(token, result),
-                    None => {}
-                }
-                self.progress();
-            }
+            Output::Completed { tag, result, .. } => return self.command_done(tag, result),
             Output::Request { request, access, .. } => {
                 if self.function.is_bus_master() {
                     self.accesses.push(request, access, &self.parts, self.connection.most_data());
@@ -646,3 +653,6 @@ impl Adapter for VfioUser {
         SessionEnd::Fine("the hypervisor is gone".to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! Guests of a QEMU that has no plugin: the device is a PCI function over vfio-user, by QEMU's own client.
+
+use crate::linux;
+use crate::machine::{Kind, Machine, Setup, can_run_vfio_user, say};
+use crate::script::Script;
+use crate::served::Served;
+use crate::{FUSED, half_a_layer, small, trace};
+
+/// Returns true if the test can run; says so if not.
+fn can_run(test: &str) -> bool {
+    can_run_vfio_user(test) && linux::can_run(Kind::Function, test)
+}
+
+/// Debian's kernel, with the device and more of QEMU's arguments.
+fn start(server: &Served, script: Script, args: &[&str]) -> Machine {
+    let address = server.vfio_user.as_ref().expect("a socket for hypervisors");
+    Setup::linux(Kind::Function, script).vfio_user(address).args(args).start()
+}
+
+#[test]
+fn a_guest_without_a_plugin_runs_a_layer_by_its_kernels_generic_driver() {
+    if !can_run("a_guest_without_a_plugin_runs_a_layer_by_its_kernels_generic_driver") {
+        return;
+    }
+    let server = Served::over_vfio_user("nv_small");
+    let mut machine = start(&server, small().layer(&trace(FUSED)), &["-smp", "2"]);
+    machine.wait_for("the other process too");
+    assert!(machine.said.contains(&"class 120000".to_owned()), "{:?}", machine.said);
+    assert!(machine.said.ends_with(&["2 CPUs".into(), "PASS".into(), "the other process too".into()]));
+    assert_eq!(machine.told(), "", "QEMU and its client have nothing to say");
+}
+
+#[test]
+fn a_guest_of_the_hosts_processor_runs_a_layer() {
+    let test = "a_guest_of_the_hosts_processor_runs_a_layer";
+    if !can_run(test) {
+        return;
+    }
+    if std::fs::File::options().read(true).write(true).open("/dev/kvm").is_err() {
+        return say(&format!("skipped: {test}: no /dev/kvm that may be used"));
+    }
+    let server = Served::over_vfio_user("nv_small");
+    let script = small().layer(&trace(FUSED)).layer(&trace(FUSED));
+    start(&server, script, &["-accel", "kvm", "-cpu", "host"]).passes();
+}
+
+#[test]
+fn registers_read_as_all_ones_when_the_server_is_killed() {
+    if !can_run("registers_read_as_all_ones_when_the_server_is_killed") {
+        return;
+    }
+    let server = Served::over_vfio_user("nv_small");
+    let mut machine = start(&server, half_a_layer().until_error("GLB.S_INTR_STATUS"), &[]);
+    machine.wait_for("running");
+    server.kill();
+    machine.wait_for("bus error");
+    machine.passes();
+}
