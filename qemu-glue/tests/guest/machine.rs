@@ -184,6 +184,14 @@ impl Setup {
         Setup::kernel_of(vp_qemu(vp, Kind::Node, options), Kind::Node, &files, "")
     }
 
+    /// A PC with Debian's kernel, started by `vp qemu` with these options, and no plugin.
+    pub(crate) fn linux_without_plugin(vp: &Path, options: &[&str], script: Script) -> Setup {
+        let kind = Kind::Function;
+        let mut command = Command::new(vp);
+        command.args(["qemu", "--qemu", &kind.qemu()]).args(options).arg("--");
+        Setup::kernel_of(command, kind, &kind.initramfs(&script.bytes()), "")
+    }
+
     fn bare(mut command: Command, script: Script) -> Setup {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("script");

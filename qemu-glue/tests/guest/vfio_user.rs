@@ -1,5 +1,6 @@
 //! Guests of a QEMU that has no plugin: the device is a PCI function over vfio-user, by QEMU's own client.
 
+use crate::ends::vp_for;
 use crate::linux;
 use crate::machine::{Kind, Machine, Setup, can_run_vfio_user, say};
 use crate::script::Script;
@@ -31,6 +32,20 @@ fn a_guest_without_a_plugin_runs_a_layer_by_its_kernels_generic_driver() {
 }
 
 #[test]
+fn a_command_starts_a_platform_and_a_qemu_that_needs_no_plugin() {
+    let test = "a_command_starts_a_platform_and_a_qemu_that_needs_no_plugin";
+    if !can_run(test) {
+        return;
+    }
+    let Some(vp) = vp_for(test) else { return };
+    let setup = Setup::linux_without_plugin(&vp, &["--vfio-user"], small().layer(&trace(FUSED)));
+    let mut machine = setup.start();
+    machine.wait_for("PASS");
+    let report = machine.says().join("\n");
+    assert!(report.contains("event hash"), "{report}");
+}
+
+#[test]
 fn a_guest_of_the_hosts_processor_runs_a_layer() {
     let test = "a_guest_of_the_hosts_processor_runs_a_layer";
     if !can_run(test) {
@@ -38,6 +53,9 @@ fn a_guest_of_the_hosts_processor_runs_a_layer() {
     }
     if std::fs::File::options().read(true).write(true).open("/dev/kvm").is_err() {
         return say(&format!("skipped: {test}: no /dev/kvm that may be used"));
+    }
+    if std::path::Path::new("/sys/module/kvm_pvm").exists() {
+        return say(&format!("skipped: {test}: this host's KVM (kvm-pvm) runs kernels that are made for it"));
     }
     let server = Served::over_vfio_user("nv_small");
     let script = small().layer(&trace(FUSED)).layer(&trace(FUSED));

@@ -135,11 +135,14 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         let bound = Server::bind(&listen, description, server).await;
         let mut server = bound.map_err(|error| args.faults.bind_failure(error))?;
         parts.meet(&mut server).await?;
-        let device = match &by {
-            Attachment::Plugin(plugin) => plugin_arguments(plugin, &options, server.local_address()),
+        let (device, _socket) = match &by {
+            Attachment::Plugin(plugin) => {
+                (plugin_arguments(plugin, &options, server.local_address()), None)
+            }
             Attachment::VfioUser(place) => {
                 server.add_vfio_user(&place.address()).await.map_err(Failure::new)?;
-                vfio_user::arguments(&args.args, &place.for_child()?)
+                let socket = place.for_child()?;
+                (vfio_user::arguments(&args.args, &socket), Some(socket))
             }
         };
         let _programs = parts.start(server.local_address())?;

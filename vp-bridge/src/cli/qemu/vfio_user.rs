@@ -15,7 +15,7 @@ pub(super) struct Place {
     socket: PathBuf,
 }
 
-/// The socket as a child finds it, though it has no name any more.
+/// The socket as a child finds it, as long as this is kept, though it has no name any more.
 pub(super) struct Unnamed(OwnedFd);
 
 impl Place {
