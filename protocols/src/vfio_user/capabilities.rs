@@ -7,7 +7,7 @@ use super::Rule;
 /// The version: its parts are major and minor.
 pub(super) const VERSION: (u16, u16) = (0, 0);
 
-/// What a side says of itself in JSON. Each may be left out, and then has the value that the specification takes for granted.
+/// Capabilities of a side, in JSON. Each may be left out, and then has the value that the specification takes for granted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Files that the side takes with one message.
@@ -60,7 +60,7 @@ impl Capabilities {
         text
     }
 
-    /// Those of these that the other side has named too: a reply has no others.
+    /// The capabilities that the other side has named too: a reply has no others.
     pub fn among(&self, proposed: &Self) -> Self {
         fn both<T>(own: Option<T>, proposed: Option<T>) -> Option<T> {
             proposed.and(own)

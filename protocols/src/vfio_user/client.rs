@@ -15,14 +15,14 @@ enum Waiting {
     Request(Request),
 }
 
-/// What the server says.
+/// Message of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientEvent {
     /// The session is open; what the server says of itself.
     Opened(Capabilities),
     /// The reply to the command of that number.
     Replied {
-        /// What [`Client::request`] gave.
+        /// Number that [`Client::request`] gave.
         id: u16,
         /// The reply.
         result: Result<Reply, Errno>,
@@ -33,7 +33,7 @@ pub enum ClientEvent {
         id: u16,
         /// Address of the first byte.
         address: u64,
-        /// How many bytes.
+        /// Number of bytes.
         count: u64,
     },
     /// Wants to write memory: answer with [`Client::answer`].

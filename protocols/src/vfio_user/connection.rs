@@ -30,7 +30,7 @@ impl Token {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MemoryToken(u16);
 
-/// What the client says. `F` is a file that it has passed.
+/// Message of the client. `F` is a file that it has passed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<F> {
     /// The session is open: the version is answered.
@@ -64,9 +64,9 @@ enum State {
 #[derive(Debug)]
 pub struct Connection<F> {
     state: State,
-    /// What the server says of itself.
+    /// Capabilities of the server.
     own: Capabilities,
-    /// What the client has said of itself.
+    /// Capabilities of the client.
     client: Capabilities,
     output: BytesMut,
     /// Bytes that have been taken off the stream.

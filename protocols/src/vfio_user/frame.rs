@@ -101,9 +101,9 @@ impl Errno {
     pub const EINVAL: Self = Self(22);
     /// The device has no such feature.
     pub const ENOTTY: Self = Self(25);
-    /// There is no room for more.
+    /// No room for more.
     pub const ENOSPC: Self = Self(28);
-    /// There is no such command.
+    /// No such command.
     pub const ENOSYS: Self = Self(38);
     /// The device does not do that.
     pub const ENOTSUP: Self = Self(95);

@@ -30,7 +30,7 @@ pub struct DeviceInfo {
 pub struct RegionInfo {
     /// Number of the region.
     pub index: u32,
-    /// Its bytes, which can be read and written.
+    /// Size in bytes, which can be read and written.
     pub size: u64,
 }
 
@@ -73,12 +73,12 @@ pub enum Reply {
         region: u32,
         /// Offset of the first byte in it.
         offset: u64,
-        /// How many bytes.
+        /// Number of bytes.
         count: u32,
     },
     /// Regions were written so often.
     WrittenMulti {
-        /// How often.
+        /// Number of writes.
         count: u64,
     },
 }

@@ -24,7 +24,7 @@ pub struct DmaMap {
     pub offset: u64,
     /// Address of its first byte for the device.
     pub address: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
@@ -35,27 +35,27 @@ pub struct DmaUnmap {
     pub is_all: bool,
     /// Address of its first byte for the device.
     pub address: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// What is to be done with interrupts.
+/// Action on interrupts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IrqAction {
-    /// They are masked; with an eventfd: when it is signalled.
+    /// Mask; with an eventfd: when it is signalled.
     Mask,
-    /// They are unmasked; with an eventfd: when it is signalled.
+    /// Unmask; with an eventfd: when it is signalled.
     Unmask,
-    /// They happen; with an eventfd: that is signalled when they do.
+    /// Trigger; with an eventfd: that is signalled when the device interrupts.
     Trigger,
 }
 
-/// Which of the interrupts are meant, and with what.
+/// Choice of the interrupts that are meant, and what comes with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IrqData {
     /// All in the range; all of the type if the range is empty.
     None,
-    /// Those whose byte is not 0.
+    /// The interrupts whose byte is not 0.
     Bool(Vec<bool>),
     /// All, each with the eventfd that comes with the message; without files those that they had are taken away.
     Eventfd,
@@ -68,11 +68,11 @@ pub struct SetIrqs {
     pub index: u32,
     /// The first.
     pub start: u32,
-    /// How many.
+    /// Number of interrupts.
     pub count: u32,
-    /// What is to be done.
+    /// Action on them.
     pub action: IrqAction,
-    /// With which of them.
+    /// Choice among them.
     pub data: IrqData,
 }
 
@@ -127,7 +127,7 @@ pub enum Request {
     Other {
         /// Number of the command.
         command: u16,
-        /// Its payload.
+        /// Payload of the command.
         payload: Bytes,
     },
 }

@@ -62,7 +62,7 @@ fn own_vectors_mean_what_they_say_and_are_written_so() {
     assert!(expected.clone().all(is_there), "a vector of each command");
 }
 
-/// What QEMU 11.1 sends first (hw/vfio-user/proxy.c, `caps_json`), but for the order of names.
+/// First message of QEMU 11.1 (hw/vfio-user/proxy.c, `caps_json`), but for the order of names.
 #[test]
 fn the_capabilities_of_qemu_are_understood_and_the_answer_is_no_longer() {
     let sent = br#"{"capabilities": {"migration": {"pgsize": 4096, "max_bitmap_size": 268435456}, "max_msg_fds": 16, "max_data_xfer_size": 1048576, "pgsizes": 4096, "max_dma_maps": 65535, "write_multiple": true}}"#;

@@ -18,7 +18,7 @@ use recorded::Recorded;
 
 pub(crate) struct Served {
     pub(crate) address: Address,
-    /// Where it is served over vfio-user, if it is.
+    /// Address at which it is served over vfio-user, if it is.
     pub(crate) vfio_user: Option<Address>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,

@@ -16,12 +16,12 @@ use super::{Choices, Form, FuzzCounts};
 /// Form of the target's cases.
 pub const FORM: Form = Form::Pieces { head: 8 };
 
-/// What both sides say of themselves.
+/// Capabilities of both sides.
 pub(super) fn capabilities() -> Capabilities {
     Capabilities { max_dma_maps: Some(9), pgsizes: Some(4096), ..Capabilities::default() }
 }
 
-/// What the client has asked for when a case begins: commands 1 and up.
+/// Commands that wait for replies when a case begins: numbers 1 and up.
 pub(super) fn asked() -> [Request; 8] {
     [
         Request::DeviceInfo,

@@ -81,7 +81,7 @@ pub(super) struct Args {
     args: Vec<OsString>,
 }
 
-/// What gives the guest the device.
+/// Way in which the guest gets the device.
 enum Attachment {
     Plugin(PathBuf),
     VfioUser(vfio_user::Place),

@@ -72,7 +72,7 @@ impl Hypervisor {
         }
     }
 
-    /// What comes next that is no access to memory; `None`: the end.
+    /// The next event that is no access to memory; `None`: the end.
     fn next(&mut self) -> Option<ClientEvent> {
         loop {
             match self.client.receive(&mut self.input).unwrap() {

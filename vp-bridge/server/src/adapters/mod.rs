@@ -43,7 +43,7 @@ pub(crate) struct SharedPart {
     pub(crate) is_writeable: bool,
 }
 
-/// What an adapter wants done with files that its peer has passed, and that the platform's thread keeps for it.
+/// Task with files that an adapter's peer has passed, and that the platform's thread keeps.
 #[derive(Debug)]
 pub(crate) enum FileTask {
     /// Maps bytes of a file, as memory of that number. Answered.
@@ -52,7 +52,7 @@ pub(crate) enum FileTask {
         file: Passed,
         offset: u64,
         size: u64,
-        /// Its address for the device, for messages.
+        /// Address of the memory for the device, for messages.
         address: u64,
     },
     /// Gives a memory up.

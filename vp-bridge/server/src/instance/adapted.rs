@@ -248,7 +248,7 @@ impl Drop for AdaptedSession {
     }
 }
 
-/// What an adapter has for the hub.
+/// Input of an adapter for the hub.
 pub(super) enum AdaptedInput {
     /// An input.
     Hub(Input),

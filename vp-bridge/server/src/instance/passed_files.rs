@@ -67,11 +67,11 @@ struct Eventfd {
     _taken: [QuotaShare; 2],
 }
 
-/// What became of a task.
+/// Outcome of a task.
 pub(super) enum Carried {
-    /// It is done, and the adapter is told.
+    /// Done, or not for a reason; the adapter is told.
     Told(Result<(), String>),
-    /// It is done.
+    /// Done; the adapter is not told.
     Done,
     /// The memory behind a port, for the hub.
     Share(vp_hub::PortIndex, Vec<DirectRange>),

@@ -25,7 +25,7 @@ impl Place {
         Ok(Place { folder, socket })
     }
 
-    /// Where the server listens.
+    /// Address at which the server listens.
     pub(super) fn address(&self) -> Address {
         Address::Unix(self.socket.clone())
     }

@@ -43,7 +43,7 @@ const WAITING_BYTES: usize = 4 << 20;
 /// Largest window: a register of the configuration has 32 bits for its address.
 const MOST_WINDOW: u64 = 1 << 30;
 
-/// What is done in its turn.
+/// A piece of work that is done in its turn.
 enum Work {
     Request(Request, Option<Passed>),
     /// The end of several writes.
@@ -82,7 +82,7 @@ struct Tasks {
     result: Result<(), String>,
 }
 
-/// What becomes of a command when its tasks are done.
+/// Continuation of a command when its tasks are done.
 enum Then {
     /// The part is added, and shown to the device.
     Map(DmaMap, u64),

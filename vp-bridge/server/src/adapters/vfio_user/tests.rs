@@ -12,7 +12,7 @@ struct Both {
     told: Vec<ClientEvent>,
     inputs: Vec<Input>,
     tasks: Vec<FileTask>,
-    /// What becomes of tasks.
+    /// Outcome of all tasks.
     result: Result<(), String>,
 }
 
@@ -143,7 +143,7 @@ impl Both {
         self.settle();
     }
 
-    /// What became of accesses to memory.
+    /// Answers to accesses to memory.
     fn answers(&mut self) -> Vec<(u64, Result<Bytes, String>)> {
         let inputs = std::mem::take(&mut self.inputs).into_iter();
         let answers = inputs.filter_map(|input| match input {
