@@ -59,6 +59,7 @@ volatile uint32_t *open_device(void)
     mkdir("/sys", 0755);
     if (mount("sysfs", "/sys", "sysfs", 0, NULL))
         end("no /sys");
+    load_module("/uio.ko", "");
     load_module("/uio_pci_generic.ko", "");
     int drivers = open("/sys/bus/pci/drivers/uio_pci_generic/new_id", O_WRONLY | O_CLOEXEC);
     if (drivers < 0 || write(drivers, "1af4 10f0", 9) != 9)
@@ -79,6 +80,11 @@ volatile uint32_t *open_device(void)
     uint16_t forgotten = getenv("passive") ? BUS_MASTER : 0;
     set_command(MEMORY_SPACE | BUS_MASTER, INTERRUPT_DISABLE | forgotten);
     return mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, open_file(function, "resource0"), 0);
+}
+
+int open_memory(void)
+{
+    return open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
 }
 
 int is_error(uint32_t value)

@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Node,
     /// A PCI function of a PC.
     Function,
+    /// A PCI function of a PC with an IOMMU, for a program that has it by vfio.
+    Group,
     /// A PCI function of RISC-V's `virt`.
     RiscV,
 }
@@ -29,7 +31,7 @@ impl Kind {
     fn qemu(self) -> String {
         let (variable, program) = match self {
             Kind::Node => ("VP_QEMU", "qemu-system-aarch64"),
-            Kind::Function => ("VP_QEMU_X86", "qemu-system-x86_64"),
+            Kind::Function | Kind::Group => ("VP_QEMU_X86", "qemu-system-x86_64"),
             Kind::RiscV => ("VP_QEMU_RISCV", "qemu-system-riscv64"),
         };
         std::env::var(variable).unwrap_or_else(|_| program.to_owned())
@@ -39,7 +41,7 @@ impl Kind {
     pub(crate) fn compiler(self) -> &'static str {
         match self {
             Kind::Node => "aarch64-linux-gnu-gcc",
-            Kind::Function => "x86_64-linux-gnu-gcc",
+            Kind::Function | Kind::Group => "x86_64-linux-gnu-gcc",
             Kind::RiscV => "riscv64-linux-gnu-gcc",
         }
     }
@@ -48,7 +50,7 @@ impl Kind {
     fn packages(self) -> &'static str {
         match self {
             Kind::Node => "qemu-system-arm gcc-aarch64-linux-gnu",
-            Kind::Function => "qemu-system-x86 gcc-x86-64-linux-gnu",
+            Kind::Function | Kind::Group => "qemu-system-x86 gcc-x86-64-linux-gnu",
             Kind::RiscV => "qemu-system-misc gcc-riscv64-linux-gnu",
         }
     }
@@ -222,6 +224,10 @@ impl Setup {
             Kind::Node => command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"]),
             // The traces' surfaces lie from 0x80000000 on, and what is below 0xb0000000 is RAM.
             Kind::Function => command.args(["-M", "q35", "-m", "2100"]),
+            // As VFIO in QEMU needs it.
+            Kind::Group => {
+                command.args(["-M", "q35", "-m", "2100", "-device", "intel-iommu,caching-mode=on"])
+            }
             // RAM begins where the traces' surfaces lie, with the firmware: a script is for 4 GiB higher up.
             Kind::RiscV => {
                 let memory = "memory-backend-ram,id=ram,size=6200M,reserve=off";
@@ -243,6 +249,7 @@ impl Setup {
             Kind::Node => "console=ttyAMA0 quiet panic=-1",
             // They are left to the driver.
             Kind::Function => "console=ttyS0 quiet panic=-1 memmap=16M$0x80000000",
+            Kind::Group => "console=ttyS0 quiet panic=-1 intel_iommu=on",
             Kind::RiscV => "console=ttyS0 quiet panic=-1 mem=1G",
         };
         command.arg("-append").arg(format!("{line} {more}"));

@@ -46,6 +46,23 @@ fn a_command_starts_a_platform_and_a_qemu_that_needs_no_plugin() {
 }
 
 #[test]
+fn a_program_behind_an_iommu_runs_a_layer_and_has_interrupts_by_messages() {
+    let test = "a_program_behind_an_iommu_runs_a_layer_and_has_interrupts_by_messages";
+    if !can_run(test) || !linux::can_run(Kind::Group, test) {
+        return;
+    }
+    for messages in ["msi-x", "msi"] {
+        let server = Served::over_vfio_user("nv_small");
+        let address = server.vfio_user.as_ref().expect("a socket for hypervisors");
+        let files = Kind::Group.initramfs(&small().layer(&trace(FUSED)).bytes());
+        let setup = Setup::kernel(Kind::Group, &files, &format!("messages={messages}"));
+        let mut machine = setup.vfio_user(address).start();
+        machine.wait_for("PASS");
+        assert!(machine.said.contains(&format!("interrupts by {messages}")), "{:?}", machine.said);
+    }
+}
+
+#[test]
 fn a_guest_of_the_hosts_processor_runs_a_layer() {
     let test = "a_guest_of_the_hosts_processor_runs_a_layer";
     if !can_run(test) {

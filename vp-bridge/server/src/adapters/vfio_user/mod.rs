@@ -422,7 +422,7 @@ impl VfioUser {
                 result.map_err(|failure| SessionEnd::Wrong(format!("{port}: {failure}")))?;
             }
             Some(Purpose::Word(access)) => self.word_done(access, result),
-            Some(Purpose::Reset(token)) => self.reset_done(token, result),
+            Some(Purpose::Reset(token)) => self.reset_done(token, result.is_ok()),
             None => {}
         }
         self.progress();
@@ -461,8 +461,8 @@ impl VfioUser {
         self.connection.reply(token, &Reply::Written { region: REGISTERS, offset, count: count as u32 });
     }
 
-    fn reset_done(&mut self, token: Token, result: Result<Completion, Failure>) {
-        if result.is_err() {
+    fn reset_done(&mut self, token: Token, is_done: bool) {
+        if !is_done {
             return self.connection.fail(token, Errno::EIO);
         }
         self.function.reset();

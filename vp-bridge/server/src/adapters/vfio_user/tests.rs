@@ -119,11 +119,11 @@ impl Both {
     /// The parts that the device was given last.
     fn shared(&mut self) -> Option<Vec<SharedPart>> {
         let tasks = std::mem::take(&mut self.tasks).into_iter();
-        let shares = tasks.filter_map(|task| match task {
+        let mut shares = tasks.filter_map(|task| match task {
             FileTask::Share { port: DBB, parts } => Some(parts),
             _ => None,
         });
-        shares.last()
+        shares.next_back()
     }
 
     fn signalled(&mut self) -> Vec<u32> {
