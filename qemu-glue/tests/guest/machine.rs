@@ -27,14 +27,23 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// The variable that names another QEMU.
+    fn variable(self) -> &'static str {
+        match self {
+            Kind::Node => "VP_QEMU",
+            Kind::Function | Kind::Group => "VP_QEMU_X86",
+            Kind::RiscV => "VP_QEMU_RISCV",
+        }
+    }
+
     /// The QEMU to try.
     fn qemu(self) -> String {
-        let (variable, program) = match self {
-            Kind::Node => ("VP_QEMU", "qemu-system-aarch64"),
-            Kind::Function | Kind::Group => ("VP_QEMU_X86", "qemu-system-x86_64"),
-            Kind::RiscV => ("VP_QEMU_RISCV", "qemu-system-riscv64"),
+        let program = match self {
+            Kind::Node => "qemu-system-aarch64",
+            Kind::Function | Kind::Group => "qemu-system-x86_64",
+            Kind::RiscV => "qemu-system-riscv64",
         };
-        std::env::var(variable).unwrap_or_else(|_| program.to_owned())
+        std::env::var(self.variable()).unwrap_or_else(|_| program.to_owned())
     }
 
     /// Returns the compiler that builds the guest's programs.
@@ -99,16 +108,17 @@ pub(crate) fn can_run_on(kind: Kind, test: &str) -> bool {
 }
 
 /// Returns true if the test can run on a PC whose QEMU has a client of vfio-user of its own; says so if not.
-pub(crate) fn can_run_vfio_user(test: &str) -> bool {
-    if !can_run_on(Kind::Function, test) {
+pub(crate) fn can_run_vfio_user(kind: Kind, test: &str) -> bool {
+    if !can_run_on(kind, test) {
         return false;
     }
-    let asked = Command::new(Kind::Function.qemu()).args(["-device", "vfio-user-pci,help"]).output();
+    let qemu = kind.qemu();
+    let asked = Command::new(&qemu).args(["-M", "none", "-device", "vfio-user-pci,help"]).output();
     let has_it = asked.is_ok_and(|asked| asked.status.success());
     if !has_it {
+        let variable = kind.variable();
         say(&format!(
-            "skipped: {test}: QEMU {} has no vfio-user-pci: 10.1 and newer have (VP_QEMU_X86 names one)",
-            Kind::Function.qemu()
+            "skipped: {test}: no QEMU with vfio-user: {qemu} has no vfio-user-pci, as 10.1 and newer have ({variable} names one)"
         ));
     }
     has_it
@@ -230,7 +240,7 @@ impl Setup {
             }
             // RAM begins where the traces' surfaces lie, with the firmware: a script is for 4 GiB higher up.
             Kind::RiscV => {
-                let memory = "memory-backend-ram,id=ram,size=6200M,reserve=off";
+                let memory = "memory-backend-memfd,id=ram,size=6200M,share=on,reserve=off";
                 command.args(["-M", "virt,memory-backend=ram", "-m", "6200", "-object", memory])
             }
         };
@@ -276,11 +286,22 @@ impl Setup {
 
     /// With RAM that can be shared, and the device by QEMU's own client of vfio-user.
     pub(crate) fn vfio_user(self, server: &Address) -> Setup {
+        self.args(&["-object", "memory-backend-memfd,id=ram,size=2100M,share=on", "-M", "memory-backend=ram"])
+            .vfio_user_device(server)
+    }
+
+    /// With the device by QEMU's own client of vfio-user.
+    fn vfio_user_device(self, server: &Address) -> Setup {
         let Address::Unix(path) = server else { panic!("a Unix socket") };
         let path = path.display();
         let device = format!(r#"{{"driver":"vfio-user-pci","socket":{{"type":"unix","path":"{path}"}}}}"#);
-        self.args(&["-object", "memory-backend-memfd,id=ram,size=2100M,share=on", "-M", "memory-backend=ram"])
-            .args(&["-device", &device])
+        self.args(&["-device", &device])
+    }
+
+    /// RISC-V's `virt` with Debian's kernel, and the device by QEMU's own client of vfio-user.
+    pub(crate) fn riscv_by_vfio_user(server: &Address, script: Script) -> Setup {
+        let files = Kind::RiscV.initramfs(&script.bytes());
+        Setup::kernel_of(Command::new(Kind::RiscV.qemu()), Kind::RiscV, &files, "").vfio_user_device(server)
     }
 
     /// With the plugin's own device.

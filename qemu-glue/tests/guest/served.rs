@@ -55,9 +55,17 @@ impl Served {
 
     /// Serves a built-in platform at a socket in a folder of its own, and over vfio-user at another one.
     pub(crate) fn over_vfio_user(platform: &str) -> Served {
+        Served::described_over_vfio_user(Description::named(platform).expect("a built-in platform"))
+    }
+
+    /// Serves as [`Served::over_vfio_user`] does a platform with addresses of 40 bits.
+    pub(crate) fn wide_over_vfio_user() -> Served {
+        Served::described_over_vfio_user(Description::parse(crate::riscv::WIDE).expect("a platform"))
+    }
+
+    fn described_over_vfio_user(description: Description) -> Served {
         let folder = tempfile::tempdir().expect("a folder");
         let address = |name: &str| Address::Unix(folder.path().join(name));
-        let description = Description::named(platform).expect("a built-in platform");
         let vfio_user = Some(address("vfio.sock"));
         let mut served = Served::with_all(address("vp.sock"), vfio_user, description, Access::default());
         served._folder = Some(folder);

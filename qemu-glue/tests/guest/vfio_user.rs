@@ -9,7 +9,7 @@ use crate::{FUSED, half_a_layer, small, trace};
 
 /// Returns true if the test can run; says so if not.
 fn can_run(test: &str) -> bool {
-    can_run_vfio_user(test) && linux::can_run(Kind::Function, test)
+    can_run_vfio_user(Kind::Function, test) && linux::can_run(Kind::Function, test)
 }
 
 /// Debian's kernel, with the device and more of QEMU's arguments.
@@ -60,6 +60,17 @@ fn a_program_behind_an_iommu_runs_a_layer_and_has_interrupts_by_messages() {
         machine.wait_for("PASS");
         assert!(machine.said.contains(&format!("interrupts by {messages}")), "{:?}", machine.said);
     }
+}
+
+#[test]
+fn a_riscv_guest_without_a_plugin_runs_a_layer() {
+    let test = "a_riscv_guest_without_a_plugin_runs_a_layer";
+    if !can_run_vfio_user(Kind::RiscV, test) || !linux::can_run(Kind::RiscV, test) {
+        return;
+    }
+    let server = Served::wide_over_vfio_user();
+    let address = server.vfio_user.as_ref().expect("a socket for hypervisors");
+    Setup::riscv_by_vfio_user(address, small().layer_at(&trace(FUSED), 1)).start().passes();
 }
 
 #[test]
