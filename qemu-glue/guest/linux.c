@@ -150,7 +150,7 @@ static void run_program(void)
     pid_t program = fork();
     int result = 1;
     if (!program) {
-        execl("/program", "/program", "/dev/uio0", "/input", "0x80000000", (char *)NULL);
+        execl("/program", "/program", "/dev/uio0", "/input", "0x80000000", registers_file(), (char *)NULL);
         _exit(1);
     }
     if (waitpid(program, &result, 0) != program || result)

@@ -7,6 +7,8 @@
 
 /* Loads the driver, opens /dev/uio0 and maps the registers; MAP_FAILED if they cannot be. */
 volatile uint32_t *open_device(void);
+/* The file that has the registers from its beginning on. After open_device. */
+const char *registers_file(void);
 /* Opens the memory that the device and the script share: an address is an offset in it. After open_device. */
 int open_memory(void);
 /* Whether a register's value stands for an error of the bus, where no signal says so. */

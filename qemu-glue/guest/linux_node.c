@@ -39,6 +39,11 @@ volatile uint32_t *open_device(void)
     return mmap(NULL, window(), PROT_READ | PROT_WRITE, MAP_SHARED, device, 0);
 }
 
+const char *registers_file(void)
+{
+    return "/dev/uio0";
+}
+
 int open_memory(void)
 {
     return open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);

@@ -49,6 +49,8 @@ const GROUP: Needs = Needs {
     ..FUNCTION
 };
 
+const ARM: Needs = Needs { modules: FUNCTION.modules, source: FUNCTION.source, ..NODE };
+
 const RISCV: Needs = Needs {
     folder: "guest-kernel-riscv64",
     architecture: "riscv64",
@@ -63,6 +65,7 @@ impl Kind {
             Kind::Function => &FUNCTION,
             Kind::Group => &GROUP,
             Kind::RiscV => &RISCV,
+            Kind::Arm => &ARM,
         }
     }
 
@@ -77,7 +80,7 @@ impl Kind {
 
     /// The guest's first program, built once; none where there is no C library for the guest.
     fn program(self) -> Option<&'static [u8]> {
-        static BUILT: [OnceLock<Option<Vec<u8>>>; 4] = [const { OnceLock::new() }; 4];
+        static BUILT: [OnceLock<Option<Vec<u8>>>; 5] = [const { OnceLock::new() }; 5];
         let needs = self.needs();
         let built = BUILT[self as usize].get_or_init(|| {
             if !needs.library.iter().any(|library| Path::new(library).exists()) {

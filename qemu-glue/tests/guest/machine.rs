@@ -24,13 +24,15 @@ pub(crate) enum Kind {
     Group,
     /// A PCI function of RISC-V's `virt`.
     RiscV,
+    /// A PCI function of Arm's `virt`.
+    Arm,
 }
 
 impl Kind {
     /// The variable that names another QEMU.
     fn variable(self) -> &'static str {
         match self {
-            Kind::Node => "VP_QEMU",
+            Kind::Node | Kind::Arm => "VP_QEMU",
             Kind::Function | Kind::Group => "VP_QEMU_X86",
             Kind::RiscV => "VP_QEMU_RISCV",
         }
@@ -39,7 +41,7 @@ impl Kind {
     /// The QEMU to try.
     fn qemu(self) -> String {
         let program = match self {
-            Kind::Node => "qemu-system-aarch64",
+            Kind::Node | Kind::Arm => "qemu-system-aarch64",
             Kind::Function | Kind::Group => "qemu-system-x86_64",
             Kind::RiscV => "qemu-system-riscv64",
         };
@@ -49,7 +51,7 @@ impl Kind {
     /// Returns the compiler that builds the guest's programs.
     pub(crate) fn compiler(self) -> &'static str {
         match self {
-            Kind::Node => "aarch64-linux-gnu-gcc",
+            Kind::Node | Kind::Arm => "aarch64-linux-gnu-gcc",
             Kind::Function | Kind::Group => "x86_64-linux-gnu-gcc",
             Kind::RiscV => "riscv64-linux-gnu-gcc",
         }
@@ -58,7 +60,7 @@ impl Kind {
     /// Returns the packages in which Debian has QEMU and the compiler.
     fn packages(self) -> &'static str {
         match self {
-            Kind::Node => "qemu-system-arm gcc-aarch64-linux-gnu",
+            Kind::Node | Kind::Arm => "qemu-system-arm gcc-aarch64-linux-gnu",
             Kind::Function | Kind::Group => "qemu-system-x86 gcc-x86-64-linux-gnu",
             Kind::RiscV => "qemu-system-misc gcc-riscv64-linux-gnu",
         }
@@ -231,7 +233,7 @@ impl Setup {
         let initramfs = folder.path().join("initramfs");
         std::fs::write(&initramfs, files).expect("the initramfs is written");
         match kind {
-            Kind::Node => command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"]),
+            Kind::Node | Kind::Arm => command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"]),
             // The traces' surfaces lie from 0x80000000 on, and what is below 0xb0000000 is RAM.
             Kind::Function => command.args(["-M", "q35", "-m", "2100"]),
             // As VFIO in QEMU needs it.
@@ -259,6 +261,8 @@ impl Setup {
             Kind::Node => "console=ttyAMA0 quiet panic=-1",
             // They are left to the driver.
             Kind::Function => "console=ttyS0 quiet panic=-1 memmap=16M$0x80000000",
+            // What is above it is left to the driver.
+            Kind::Arm => "console=ttyAMA0 quiet panic=-1 mem=1G",
             Kind::Group => "console=ttyS0 quiet panic=-1 intel_iommu=on",
             Kind::RiscV => "console=ttyS0 quiet panic=-1 mem=1G",
         };
@@ -284,10 +288,10 @@ impl Setup {
         Setup::kernel_of(vp_qemu(vp, Kind::RiscV, options), Kind::RiscV, &files, "")
     }
 
-    /// With RAM that can be shared, and the device by QEMU's own client of vfio-user.
-    pub(crate) fn vfio_user(self, server: &Address) -> Setup {
-        self.args(&["-object", "memory-backend-memfd,id=ram,size=2100M,share=on", "-M", "memory-backend=ram"])
-            .vfio_user_device(server)
+    /// With RAM of so many MiB that can be shared, and the device by QEMU's own client of vfio-user.
+    pub(crate) fn vfio_user(self, size: u32, server: &Address) -> Setup {
+        let memory = format!("memory-backend-memfd,id=ram,size={size}M,share=on");
+        self.args(&["-object", &memory, "-M", "memory-backend=ram"]).vfio_user_device(server)
     }
 
     /// With the device by QEMU's own client of vfio-user.

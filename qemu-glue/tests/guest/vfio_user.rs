@@ -15,7 +15,7 @@ fn can_run(test: &str) -> bool {
 /// Debian's kernel, with the device and more of QEMU's arguments.
 fn start(server: &Served, script: Script, args: &[&str]) -> Machine {
     let address = server.vfio_user.as_ref().expect("a socket for hypervisors");
-    Setup::linux(Kind::Function, script).vfio_user(address).args(args).start()
+    Setup::linux(Kind::Function, script).vfio_user(2100, address).args(args).start()
 }
 
 #[test]
@@ -56,10 +56,21 @@ fn a_program_behind_an_iommu_runs_a_layer_and_has_interrupts_by_messages() {
         let address = server.vfio_user.as_ref().expect("a socket for hypervisors");
         let files = Kind::Group.initramfs(&small().layer(&trace(FUSED)).bytes());
         let setup = Setup::kernel(Kind::Group, &files, &format!("messages={messages}"));
-        let mut machine = setup.vfio_user(address).start();
+        let mut machine = setup.vfio_user(2100, address).start();
         machine.wait_for("PASS");
         assert!(machine.said.contains(&format!("interrupts by {messages}")), "{:?}", machine.said);
     }
+}
+
+#[test]
+fn an_arm_guest_without_a_plugin_runs_a_layer() {
+    let test = "an_arm_guest_without_a_plugin_runs_a_layer";
+    if !can_run_vfio_user(Kind::Arm, test) || !linux::can_run(Kind::Arm, test) {
+        return;
+    }
+    let server = Served::over_vfio_user("nv_small");
+    let address = server.vfio_user.as_ref().expect("a socket for hypervisors");
+    Setup::linux(Kind::Arm, small().layer(&trace(FUSED))).vfio_user(1100, address).start().passes();
 }
 
 #[test]
