@@ -58,12 +58,8 @@ impl Served {
         Served::described_over_vfio_user(Description::named(platform).expect("a built-in platform"))
     }
 
-    /// Serves as [`Served::over_vfio_user`] does a platform with addresses of 40 bits.
-    pub(crate) fn wide_over_vfio_user() -> Served {
-        Served::described_over_vfio_user(Description::parse(crate::riscv::WIDE).expect("a platform"))
-    }
-
-    fn described_over_vfio_user(description: Description) -> Served {
+    /// Serves a platform as [`Served::over_vfio_user`] does.
+    pub(crate) fn described_over_vfio_user(description: Description) -> Served {
         let folder = tempfile::tempdir().expect("a folder");
         let address = |name: &str| Address::Unix(folder.path().join(name));
         let vfio_user = Some(address("vfio.sock"));

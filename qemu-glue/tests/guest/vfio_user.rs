@@ -1,8 +1,11 @@
 //! Guests of a QEMU that has no plugin: the device is a PCI function over vfio-user, by QEMU's own client.
 
+use vp_models::platform::Description;
+
 use crate::ends::vp_for;
 use crate::linux;
 use crate::machine::{Kind, Machine, Setup, can_run_vfio_user, say};
+use crate::riscv::WIDE;
 use crate::script::Script;
 use crate::served::Served;
 use crate::{FUSED, half_a_layer, small, trace};
@@ -79,7 +82,7 @@ fn a_riscv_guest_without_a_plugin_runs_a_layer() {
     if !can_run_vfio_user(Kind::RiscV, test) || !linux::can_run(Kind::RiscV, test) {
         return;
     }
-    let server = Served::wide_over_vfio_user();
+    let server = Served::described_over_vfio_user(Description::parse(WIDE).expect("a platform"));
     let address = server.vfio_user.as_ref().expect("a socket for hypervisors");
     Setup::riscv_by_vfio_user(address, small().layer_at(&trace(FUSED), 1)).start().passes();
 }
