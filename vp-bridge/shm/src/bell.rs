@@ -204,6 +204,18 @@ mod tests {
     }
 
     #[test]
+    fn a_bell_in_use_is_not_rung_before_its_time_and_tells_once_that_it_was() {
+        let file = new().unwrap();
+        let bell = Bell::in_use(file.try_clone().unwrap()).unwrap();
+        assert!(!wait(&[file.as_fd()], &[], Some(Duration::from_millis(1))), "nobody has heard of it");
+        assert!(!bell.was_rung());
+        bell.ring();
+        assert!(bell.was_rung() && !bell.was_rung());
+        let (_near, far) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert!(Bell::in_use(OwnedFd::from(far)).is_err());
+    }
+
+    #[test]
     fn the_end_of_a_stream_ends_the_wait_and_what_it_says_does_not() {
         let (near, mut far) = std::os::unix::net::UnixStream::pair().unwrap();
         std::io::Write::write_all(&mut far, b"news").unwrap();
