@@ -156,7 +156,7 @@ static uint32_t wait_for_interrupt(int device)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
+    if (argc < 4) {
         fprintf(stderr, "usage: %s /dev/uio0 BUNDLE ADDRESS\n", argv[0]);
         return 2;
     }

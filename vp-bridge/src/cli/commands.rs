@@ -69,7 +69,7 @@ pub(super) enum RunCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum ServeCommand {
     /// Serve a platform to programs that connect
-    Serve(serve::Args),
+    Serve(Box<serve::Args>),
     /// Debug a served platform: stop its time, step, set breakpoints
     Attach(attach::Args),
     /// Connect an outside device or memory to a served platform

@@ -159,7 +159,8 @@ fn a_pc_without_a_plugin_has_an_accelerator_in_rtl_as_a_pci_function() {
     }
     let qemu = std::env::var("VP_QEMU_X86").unwrap_or_else(|_| "qemu-system-x86_64".to_owned());
     let asked = Command::new(&qemu).args(["-M", "none", "-device", "vfio-user-pci,help"]).output();
-    if !asked.is_ok_and(|asked| asked.status.success()) {
+    // Older ones say that there is none, and end as if all were well.
+    if !asked.is_ok_and(|asked| text(&asked.stdout).contains("socket=")) {
         let why = format!("no QEMU with vfio-user: {qemu} is none of 10.1 or newer (VP_QEMU_X86 names one)");
         return tools::skipped(test, &why);
     }
