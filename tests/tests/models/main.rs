@@ -4,6 +4,7 @@ mod codes;
 mod floats;
 mod functions;
 mod graphs;
+mod outputs;
 mod quantised;
 mod refused;
 

@@ -71,6 +71,10 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let options =
         CompileOptions { generation: args.interface, soft_max: args.soft_max, ..CompileOptions::default() };
     let mut compiled = compile(&network, config, &options).map_err(Failure::new)?;
+    // Outputs are the model's unless layers at its end are left out.
+    let known = if compiled.left.is_empty() { usize::MAX } else { 1 };
+    let ends = model.iter().flat_map(|model| &model.ends).enumerate().take(known);
+    ends.for_each(|(end, ModelEnd { name, .. })| compiled.name_end(end, name));
     let memory = input.map(|input| compiled.plan.input.pack(&input));
     if let (true, Some(memory)) = (args.fix_input, &memory) {
         compiled.fix_input(memory.clone());
@@ -92,27 +96,36 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
 }
 
 /// Part of an ONNX model that is the application's.
-pub(super) struct ModelEnds {
+pub(super) struct OutsideLoadable {
     /// Nodes before the loadable and behind it.
     pub(super) nodes: [Vec<String>; 2],
-    /// Value of a step of the codes, and the code of zero, of the input and of each output.
-    pub(super) codes: Vec<(f32, i32)>,
+    /// The model's words for the network's input and for each of its outputs.
+    pub(super) ends: Vec<ModelEnd>,
+}
+
+/// A tensor of an ONNX model at which the loadable begins or ends.
+pub(super) struct ModelEnd {
+    pub(super) name: String,
+    /// Value of a step of the codes.
+    pub(super) scale: f32,
+    /// Code of zero.
+    pub(super) zero: i32,
 }
 
 /// Outline of a compiled network.
 struct Outline<'a> {
     args: &'a Args,
     compiled: &'a Compiled,
-    model: Option<&'a ModelEnds>,
+    model: Option<&'a OutsideLoadable>,
     bytes: usize,
 }
 
 impl Outline<'_> {
     /// Input and outputs: their names and tensors.
     fn ends(&self) -> impl Iterator<Item = (&str, &Tensor)> {
-        let Compiled { network, plan, .. } = self.compiled;
-        let names = network.outputs.iter().map(|&output| network.layers[output].name.as_str());
-        [("input", &plan.input)].into_iter().chain(names.zip(&plan.outputs))
+        let Compiled { contents, plan, .. } = self.compiled;
+        let names = contents.tensors.iter().map(|tensor| tensor.name.as_str());
+        names.zip([&plan.input].into_iter().chain(&plan.outputs))
     }
 
     /// Number of steps that are no work of the CPU.
@@ -121,11 +134,11 @@ impl Outline<'_> {
     }
 
     /// Meaning of the codes of an end, where a model says it.
-    fn codes(&self, end: usize) -> Option<(f32, i32)> {
-        // Outputs are the model's unless layers at its end are left out; codes of halves are the numbers themselves.
+    fn codes(&self, end: usize) -> Option<&ModelEnd> {
         let is_known = end == 0 || self.compiled.left.is_empty();
+        // Codes of halves are the numbers themselves.
         let model = self.model.filter(|_| is_known && self.compiled.network.precision != Precision::Fp16);
-        model.and_then(|model| model.codes.get(end).copied())
+        model.and_then(|model| model.ends.get(end))
     }
 
     fn show(&self, out: &mut impl Write) -> Result<(), Failure> {
@@ -153,7 +166,9 @@ impl Outline<'_> {
                 Form::Features { atom, .. } => format!("features in atoms of {atom} bytes"),
             };
             let codes = match self.codes(end) {
-                Some((scale, zero)) => format!(", a step of its codes is {scale:e}, zero is code {zero}"),
+                Some(ModelEnd { scale, zero, .. }) => {
+                    format!(", a step of its codes is {scale:e}, zero is code {zero}")
+                }
                 None => String::new(),
             };
             writeln!(
@@ -192,8 +207,8 @@ impl Outline<'_> {
                     "height": tensor.shape.height,
                     "channels": tensor.shape.channels,
                     "bytes": tensor.bytes(),
-                    "scale": codes.map(|(scale, _)| scale),
-                    "zero": codes.map(|(_, zero)| zero),
+                    "scale": codes.map(|codes| codes.scale),
+                    "zero": codes.map(|codes| codes.zero),
                 })
             })
             .collect();

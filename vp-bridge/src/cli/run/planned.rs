@@ -4,8 +4,9 @@ use super::kind::{self, Device, InputKind};
 use super::model::LoweredModel;
 use super::{ModelArgs, PlacementArgs, ReadingArgs, model, network};
 use crate::cli::Failure;
-use crate::cli::compile::ModelEnds;
+use crate::cli::compile::{ModelEnd, OutsideLoadable};
 use crate::cli::platform_args::nvdla;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use vp_host::network::{Network, Plan};
 use vp_models::nvdla::config::Config;
@@ -56,7 +57,7 @@ fn no_network(path: &Path) -> Failure {
 pub(in crate::cli) struct Brought {
     pub(in crate::cli) network: Network,
     pub(in crate::cli) input: Option<Vec<i8>>,
-    pub(in crate::cli) model: Option<ModelEnds>,
+    pub(in crate::cli) model: Option<OutsideLoadable>,
 }
 
 /// Reads a network for a configuration, to be compiled.
@@ -85,13 +86,28 @@ pub(in crate::cli) fn brought(
                 .hint("--calibrate FOLDER gives samples, --input one"));
             }
             let input = given.map(|given| lowered.encode(&given)).transpose().map_err(Failure::new)?;
-            let nodes = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).collect();
-            let codes = |tensor: &CodedTensor| (tensor.encoding.scale, tensor.encoding.zero);
-            let model = ModelEnds {
-                nodes: [nodes(&lowered.head), nodes(&lowered.tail)],
-                codes: [&lowered.input].into_iter().chain(&lowered.outputs).map(codes).collect(),
+            // Others only give a cube's tensor the model's shape.
+            let own: HashSet<&str> = lowered.floats.nodes.iter().map(|node| node.name.as_str()).collect();
+            let nodes = |graph: &Graph| {
+                let names = graph.nodes.iter().map(|node| node.name.as_str());
+                names.filter(|name| own.contains(name)).map(str::to_owned).collect()
             };
-            Ok(Brought { network: lowered.network, input, model: Some(model) })
+            let end = |name: &str, CodedTensor { encoding, .. }: &CodedTensor| ModelEnd {
+                name: name.to_owned(),
+                scale: encoding.scale,
+                zero: encoding.zero,
+            };
+            let input_name = &lowered.floats.value(lowered.start).name;
+            let outputs = (0..lowered.network.outputs.len()).filter_map(|output| lowered.output(output));
+            let outside = OutsideLoadable {
+                nodes: [nodes(&lowered.head), nodes(&lowered.tail)],
+                ends: [(input_name.as_str(), &lowered.input)]
+                    .into_iter()
+                    .chain(outputs)
+                    .map(|(name, tensor)| end(name, tensor))
+                    .collect(),
+            };
+            Ok(Brought { network: lowered.network, input, model: Some(outside) })
         }
         InputKind::Suite | InputKind::Traces(_) => Err(no_network(path)),
     }

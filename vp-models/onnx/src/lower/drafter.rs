@@ -213,7 +213,7 @@ impl<'a> Drafter<'a> {
     }
 
     /// The CPU's nodes that lead to a value, and the values of cubes, or of the outside, that they read.
-    fn region(&self, value: ValueId) -> (BTreeSet<usize>, BTreeSet<ValueId>) {
+    fn region(&self, value: ValueId) -> (BTreeSet<usize>, Vec<ValueId>) {
         let (mut nodes, mut sources) = (BTreeSet::new(), BTreeSet::new());
         let mut open = vec![value];
         while let Some(value) = open.pop() {
@@ -229,7 +229,7 @@ impl<'a> Drafter<'a> {
                 }
             }
         }
-        (nodes, sources)
+        (nodes, sources.into_iter().collect())
     }
 
     /// Drafts what the CPU does for a value that a unit needs.
@@ -327,7 +327,7 @@ impl<'a> Drafter<'a> {
     }
 
     /// The graph of some nodes, with the values alone that it has to do with.
-    fn part(&self, nodes: &BTreeSet<usize>, sources: &BTreeSet<ValueId>, outputs: &[ValueId]) -> Graph {
+    fn part(&self, nodes: &BTreeSet<usize>, sources: &[ValueId], outputs: &[ValueId]) -> Graph {
         let of = &self.floats.graph;
         let mut part = Graph { name: of.name.clone(), ..Graph::default() };
         let mut known: BTreeMap<ValueId, ValueId> = BTreeMap::new();
@@ -420,17 +420,19 @@ impl<'a> Drafter<'a> {
             // Nothing is a unit's: a network of nothing but the CPU's nodes.
             return Err(NoNetwork::SeveralStarts);
         };
-        let (mut nodes, mut sources) = (BTreeSet::new(), BTreeSet::new());
+        let (mut nodes, mut read) = (BTreeSet::new(), BTreeSet::new());
         for &output in &outputs {
-            let (more, read) = self.region(output);
+            let (more, of_output) = self.region(output);
             nodes.extend(more);
-            sources.extend(read);
+            read.extend(of_output);
         }
-        for source in sources.clone() {
-            if !self.places.contains_key(&source) && !self.is_start_fixed {
-                return Err(NoNetwork::SeveralStarts);
-            }
+        if read.iter().any(|source| !self.places.contains_key(source)) && !self.is_start_fixed {
+            return Err(NoNetwork::SeveralStarts);
         }
+        // The model's outputs first, in its order.
+        let mut sources: Vec<ValueId> =
+            outputs.iter().filter(|output| read.remove(output)).copied().collect();
+        sources.extend(read);
         let tail = self.part(&nodes, &sources, &outputs);
         let tail_inputs = sources.iter().filter_map(|source| self.places.get(source).cloned()).collect();
         let input = self.places[&start].view.clone();

@@ -16,6 +16,15 @@ mod code {
     pub(super) const FEATURE: u8 = 2;
 }
 
+/// Most bytes of a tensor's name that the runtime has room for (`IRuntime.h`, `NVDLA_RUNTIME_TENSOR_DESC_NAME_MAX_LEN`).
+const LONGEST_NAME: usize = 80;
+
+/// The beginning of a name that the runtime has room for.
+pub(super) fn named(name: &str) -> String {
+    let end = (0..=LONGEST_NAME.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
+    name[..end.unwrap_or_default()].to_owned()
+}
+
 /// Describes input and outputs, whose memories are the first ones.
 pub(super) fn describe(network: &Network, plan: &Plan, contents: &mut Contents) -> Result<(), CompileError> {
     let names = network.outputs.iter().map(|&output| network.layers[output].name.as_str());
@@ -25,7 +34,7 @@ pub(super) fn describe(network: &Network, plan: &Plan, contents: &mut Contents) 
         let MemoryTable { size, .. } = contents.memories[id];
         let table = table(tensor, size).map_err(unsaid)?;
         let id = id as u16;
-        contents.tensors.push(TensorTable { name: name.to_owned(), id, memory: id, ..table });
+        contents.tensors.push(TensorTable { name: named(name), id, memory: id, ..table });
     }
     Ok(())
 }
