@@ -5,6 +5,7 @@ mod floats;
 mod functions;
 mod graphs;
 mod outputs;
+mod pixels;
 mod quantised;
 mod refused;
 

@@ -70,6 +70,15 @@ fn layers_at_the_end_are_the_applications() {
 }
 
 #[test]
+fn cubes_that_are_joined_with_gaps_at_the_end_are_outputs_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let compile = ["compile", "yolov3_tiny", "--input-size", "64x64", "-o", "yolo.nvdla"];
+    let shown = printed(&vp(&compile, folder.path()));
+    assert!(shown.contains("behind     the application does `outputs` (a concatenation)\n"), "{shown}");
+    assert!(shown.contains("\noutput     fine: ") && shown.contains("\noutput     coarse_up: "), "{shown}");
+}
+
+#[test]
 fn a_soft_max_of_fp16_is_the_runtimes_if_asked() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -92,9 +101,14 @@ fn a_soft_max_of_fp16_is_the_runtimes_if_asked() {
 fn what_the_vendors_software_cannot_run_is_named_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let told = refused(&["compile", "yolov3_tiny", "-o", "yolo.nvdla"], folder);
+    let between = "name = 'n'\nseed = 1\ninput = { width = 1, height = 1, channels = 8 }\n\
+        [[layer]]\nname = 'one'\nkind = 'convolution'\nkernels = 8\nkernel = [1, 1]\n\
+        [[layer]]\nname = 'shares'\nkind = 'soft-max'\nscale = 1\n\
+        [[layer]]\nname = 'two'\nkind = 'convolution'\nkernels = 8\nkernel = [1, 1]\n";
+    fs::write(folder.join("between.toml"), between).unwrap();
+    let told = refused(&["compile", "between.toml", "-o", "between.nvdla"], folder);
     assert!(
-        told.starts_with("error: the CPU does `up` (upsampling), for which the runtime has no task"),
+        told.starts_with("error: the CPU does `shares` (soft-max), for which the runtime has no task"),
         "{told}"
     );
     let told =

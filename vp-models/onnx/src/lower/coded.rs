@@ -85,6 +85,7 @@ impl<'a> Coded<'a> {
                 made.map(Operation::Normalisation).ok_or_else(|| "its factors are no numbers".to_owned())
             }
             DraftKind::Upsampling(factor) => Ok(Operation::Upsampling(*factor)),
+            DraftKind::Interleaving(along) => Ok(Operation::Interleaving(*along)),
             DraftKind::Slice(from) => Ok(Operation::Slice(Slice { from: *from })),
             DraftKind::Cpu(on_cpu) => {
                 let inputs =

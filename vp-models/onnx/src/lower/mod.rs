@@ -1,7 +1,7 @@
 //! From a graph to a network: which unit does what, and the numbers in the hardware's codes.
 //!
 //! `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, `ranges` notes what values occur in
-//! samples, `drafter` with `nodes`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
+//! samples, `drafter` with `nodes`, `moves`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
 //! scale, `coded` makes the network's operations. What lies before the first unit and behind the last one stays in floats.
 
 mod code;
@@ -15,6 +15,7 @@ mod fit;
 mod floats;
 mod function;
 mod lowered;
+mod moves;
 mod nodes;
 mod options;
 mod patterns;

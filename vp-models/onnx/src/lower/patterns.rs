@@ -2,6 +2,7 @@
 //!
 //! A number between them that the model quantises is kept: then they stay as they are.
 
+use super::Code;
 use super::floats::FloatGraph;
 use super::uses::Uses;
 use std::sync::Arc;
@@ -254,48 +255,79 @@ impl FloatGraph {
         }
     }
 
-    /// A transposed convolution as one of 1 x 1, whose channels then become blocks of pixels.
+    /// A transposed convolution as some of 1 x 1, one for each tap or one of all, whose channels then become blocks of pixels.
     fn transposed_convolution(&mut self, node: &Node, spatial: &Spatial) -> Option<()> {
+        /// Channels of the widest atom: parts of so many lie apart in one cube.
+        const WHOLE_ATOMS: usize = 32;
         let (input, output) = (node.inputs[0]?, node.outputs[0]);
         let weights = self.numbers(node.inputs.get(1).copied().flatten()?)?.clone();
         let &[channels, kernels, rows, columns] = &weights.shape[..] else { return None };
         let elements = weights.as_floats()?;
-        let taps = rows * columns;
-        // Of each kernel and tap one kernel: `DepthToSpace` in mode CRD has them in this order.
-        let mut made = Vec::with_capacity(elements.len());
-        for kernel in 0..kernels * taps {
-            made.extend((0..channels).map(|channel| elements[channel * kernels * taps + kernel]));
-        }
-        let shape = self.graph.value(input).shape.clone();
-        let name = &node.name;
-        let weights =
-            self.constant(format!("{name} weights"), Tensor::floats([kernels * taps, channels, 1, 1], made));
         let bias = match node.inputs.get(2).copied().flatten() {
             None => None,
-            Some(bias) => {
-                let values = self.numbers(bias)?.as_floats()?.to_vec();
-                let spread: Vec<f32> =
-                    values.iter().flat_map(|value| std::iter::repeat_n(*value, taps)).collect();
-                Some(self.constant(format!("{name} bias"), Tensor::floats([kernels * taps], spread)))
+            Some(bias) => Some(self.numbers(bias)?.as_floats()?.to_vec()),
+        };
+        let taps = rows * columns;
+        let together = if kernels.is_multiple_of(WHOLE_ATOMS) { taps } else { 1 };
+        let [batch, _, height, width] = self.graph.value(input).shape[..] else { return None };
+        let code = self.codes.get(&output).copied();
+        let name = &node.name;
+        let mut parts = Vec::with_capacity(taps / together);
+        for first in (0..taps).step_by(together) {
+            let mut made = Vec::with_capacity(together * kernels * channels);
+            for (tap, kernel) in
+                (first..first + together).flat_map(|tap| (0..kernels).map(move |kernel| (tap, kernel)))
+            {
+                made.extend((0..channels).map(|channel| elements[(channel * kernels + kernel) * taps + tap]));
+            }
+            let count = together * kernels;
+            let weights = Tensor::floats([count, channels, 1, 1], made);
+            let weights = self.constant(format!("{name} weights"), weights);
+            let bias = bias.as_ref().map(|bias| {
+                let values = Tensor::floats([count], bias.repeat(together));
+                self.constant(format!("{name} bias"), values)
+            });
+            let part = self.blocks(name, vec![batch, count, height, width], code);
+            self.graph.nodes.push(Node {
+                name: name.clone(),
+                operator: Operator::Conv(Spatial {
+                    kernel: vec![1, 1],
+                    strides: vec![1, 1],
+                    ..spatial.clone()
+                }),
+                inputs: vec![Some(input), Some(weights), bias],
+                outputs: vec![part],
+            });
+            parts.push(part);
+        }
+        let blocks = match parts[..] {
+            [whole] => whole,
+            _ => {
+                let whole = self.blocks(name, vec![batch, taps * kernels, height, width], code);
+                self.graph.nodes.push(Node {
+                    name: format!("{name} blocks"),
+                    operator: Operator::Concat { axis: 1 },
+                    inputs: parts.into_iter().map(Some).collect(),
+                    outputs: vec![whole],
+                });
+                whole
             }
         };
-        let blocks = self.value(format!("{name} blocks"), vec![shape[0], kernels * taps, shape[2], shape[3]]);
-        if let Some(code) = self.codes.get(&output).copied() {
-            self.codes.insert(blocks, code);
-        }
-        let one = Spatial { kernel: vec![1, 1], strides: vec![1, 1], ..spatial.clone() };
         self.graph.nodes.push(Node {
-            name: name.clone(),
-            operator: Operator::Conv(one),
-            inputs: vec![Some(input), Some(weights), bias],
-            outputs: vec![blocks],
-        });
-        self.graph.nodes.push(Node {
-            name: format!("{name} blocks"),
-            operator: Operator::DepthToSpace { block: rows, is_column_first: true },
+            name: format!("{name} pixels"),
+            operator: Operator::DepthToSpace { block: rows, is_column_first: false },
             inputs: vec![Some(blocks)],
             outputs: vec![output],
         });
         Some(())
+    }
+
+    /// Blocks of a transposed convolution, in the code of its output.
+    fn blocks(&mut self, name: &str, shape: Vec<usize>, code: Option<Code>) -> ValueId {
+        let blocks = self.value(format!("{name} blocks"), shape);
+        if let Some(code) = code {
+            self.codes.insert(blocks, code);
+        }
+        blocks
     }
 }
