@@ -91,6 +91,20 @@ fn transposed_convolutions_side_by_side_are_the_units() {
 }
 
 #[test]
+fn a_transposed_convolution_at_the_end_is_the_units() {
+    let mut draw = GraphDraw::new(23, [1, 3, 4, 4]);
+    let input = draw.input();
+    let weights = draw.numbers(&[3, 1, 2, 2], 0.4);
+    let spatial = Spatial { strides: vec![2; 2], ..spatial(2, 1, 0, 1) };
+    let operator = Operator::ConvTranspose { spatial, output_padding: vec![0; 2], output_shape: None };
+    let start = draw.graph.inputs[0];
+    let made = draw.node(operator, &[start, weights], &[1, 1, 8, 8]);
+    let lowered = lowered(&draw.finish(&[made]), "nv_full", Precision::Fp16, &input).unwrap();
+    assert_eq!((lowered.cpu_layers().count(), lowered.on_cpu.len()), (0, 0));
+    ran(&lowered, "nv_full", &input);
+}
+
+#[test]
 fn blocks_of_channels_become_pixels() {
     check(|draw, from| {
         let made = draw.convolution(from, 4 * 32, &spatial(1, 1, 0, 1));

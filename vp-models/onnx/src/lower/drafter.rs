@@ -121,9 +121,15 @@ impl<'a> Drafter<'a> {
                 floats.graph.nodes[at].inputs.iter().flatten().filter_map(|input| uses.maker(*input));
             is_early[at] &= !is_unit(at) && makers.clone().all(|maker| is_early[maker]);
         }
+        // The last step of a transposed convolution, whose blocks are cubes already.
+        let is_of_blocks = |at: usize| {
+            matches!(floats.graph.nodes[at].operator, Operator::DepthToSpace { is_column_first: false, .. })
+                && !refused.contains_key(&at)
+        };
         for at in (0..count).rev() {
             let mut readers = floats.graph.nodes[at].outputs.iter().flat_map(|output| uses.readers(*output));
-            is_late[at] = is_late[at] && !is_unit(at) && readers.all(|reader| is_late[*reader]);
+            let is_last = !is_unit(at) && !is_of_blocks(at);
+            is_late[at] = is_late[at] && is_last && readers.all(|reader| is_late[*reader]);
         }
         let mut drafter = Drafter {
             floats,
