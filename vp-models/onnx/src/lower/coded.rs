@@ -285,13 +285,17 @@ impl<'a> Coded<'a> {
         let mut scales: Vec<f32> =
             each.clone().map(|kernel| (largest(kernel) / 127.0).max(whole / 1024.0)).collect();
         // Biases have 16 bits and one shift, which may cost an eighth of an output's step: a kernel of small weights beside a large bias
-        // takes coarser ones, so that its bias has room.
+        // takes coarser ones, so that its bias has room. Its factor has five bits at least, so that a bias in its steps may be a 32nd
+        // larger; and weights are rounded, whose errors, times the code of zero, are a random walk of standard deviation 1/sqrt(12).
         let step = f64::from(whole) * f64::from(x.scale) / f64::from(y.scale);
         let shift = (0.25 / step).log2().floor().clamp(0.0, 12.0);
         for ((scale, weights), bias) in scales.iter_mut().zip(each).zip(&kernels.bias) {
             let sum: f64 = weights.iter().map(|weight| f64::from(*weight)).sum();
             let bias = (bias / f64::from(x.scale) - sum * f64::from(x.zero)).abs();
-            *scale = scale.max((bias / (32767.0 * shift.exp2())) as f32);
+            let rounded = 4.0 * (weights.len() as f64 / 12.0).sqrt() * f64::from(x.zero.abs());
+            let room = 32767.0 * shift.exp2();
+            let room = (room * 31.0 / 32.0 - rounded).max(room / 2.0);
+            *scale = scale.max((bias / room) as f32);
         }
         match self.hardware.weight_scales {
             WeightScales::Tensor => vec![scales.into_iter().fold(whole, f32::max)],
