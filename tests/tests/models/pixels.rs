@@ -76,16 +76,27 @@ fn pixels_that_are_not_just_repeated_are_the_cpus() {
 
 /// Blocks of whole atoms are made at once, others one by one.
 #[test]
-fn transposed_convolutions_side_by_side_are_the_units() {
-    for (kernels, size) in [(5, 2), (32, 2), (7, 3)] {
+fn transposed_convolutions_are_the_units() {
+    for (kernels, [size, stride, padding, more], groups) in [
+        (5, [2, 2, 0, 0], 1),
+        (32, [2, 2, 0, 0], 1),
+        (7, [3, 3, 0, 0], 1),
+        (6, [4, 2, 1, 0], 1),
+        (9, [3, 2, 1, 1], 1),
+        (4, [5, 2, 2, 1], 1),
+        (32, [4, 2, 1, 0], 2),
+        (12, [4, 2, 1, 0], 12),
+        (8, [3, 1, 1, 0], 1),
+    ] {
         check(|draw, from| {
             let [batch, channels, height, width] = draw.shape(from)[..] else { panic!("a cube") };
-            let weights = draw.numbers(&[channels, kernels, size, size], 0.4);
+            let weights = draw.numbers(&[channels, kernels / groups, size, size], 0.4);
             let bias = draw.numbers(&[kernels], 0.3);
-            let spatial = Spatial { strides: vec![size; 2], ..spatial(size, 1, 0, 1) };
+            let spatial = Spatial { strides: vec![stride; 2], ..spatial(size, 1, padding, groups) };
             let operator =
-                Operator::ConvTranspose { spatial, output_padding: vec![0; 2], output_shape: None };
-            draw.node(operator, &[from, weights, bias], &[batch, kernels, height * size, width * size])
+                Operator::ConvTranspose { spatial, output_padding: vec![more; 2], output_shape: None };
+            let [height, width] = [height, width].map(|side| stride * (side - 1) + size + more - 2 * padding);
+            draw.node(operator, &[from, weights, bias], &[batch, kernels, height, width])
         });
     }
 }

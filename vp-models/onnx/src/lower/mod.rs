@@ -1,6 +1,6 @@
 //! From a graph to a network: which unit does what, and the numbers in the hardware's codes.
 //!
-//! `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, `ranges` notes what values occur in
+//! `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, and `transposed` parts transposed convolutions, `ranges` notes what values occur in
 //! samples, `drafter` with `nodes`, `moves`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
 //! scale, `coded` makes the network's operations. What lies before the first unit and behind the last one stays in floats.
 
@@ -21,6 +21,7 @@ mod options;
 mod patterns;
 mod ranges;
 mod refused;
+mod transposed;
 mod uses;
 mod view;
 mod windows;

@@ -2,7 +2,6 @@
 //!
 //! A number between them that the model quantises is kept: then they stay as they are.
 
-use super::Code;
 use super::floats::FloatGraph;
 use super::uses::Uses;
 use std::sync::Arc;
@@ -160,37 +159,19 @@ impl Patterns<'_> {
     }
 }
 
-/// Makes several nodes of those that have a unit only in parts: sums of more than two tensors, and transposed convolutions whose
-/// windows lie side by side.
+/// Makes several nodes of those that have a unit only in parts: sums of more than two tensors, and transposed convolutions.
 fn expanded(mut floats: FloatGraph) -> FloatGraph {
     for node in std::mem::take(&mut floats.graph.nodes) {
         match &node.operator {
             Operator::Variadic(Reduction::Sum) => floats.sum(node),
-            Operator::ConvTranspose { spatial, output_padding, output_shape: None }
-                if is_side_by_side(spatial, output_padding) =>
-            {
+            Operator::ConvTranspose { spatial, output_shape: None, .. } => {
                 let spatial = spatial.clone();
-                match floats.transposed_convolution(&node, &spatial) {
-                    Some(()) => {}
-                    None => floats.graph.nodes.push(node),
-                }
+                floats.push_transposed(node, &spatial);
             }
             _ => floats.graph.nodes.push(node),
         }
     }
     floats
-}
-
-/// Returns true if each input pixel makes a block of the output that no other one does.
-fn is_side_by_side(spatial: &Spatial, output_padding: &[usize]) -> bool {
-    let Spatial { kernel, strides, dilations, before, after, auto_pad, groups } = spatial;
-    kernel.len() == 2
-        && kernel == strides
-        && kernel[0] == kernel[1]
-        && dilations.iter().all(|dilation| *dilation == 1)
-        && before.iter().chain(after).chain(output_padding).all(|padding| *padding == 0)
-        && matches!(auto_pad, vp_tensors::AutoPad::NotSet | vp_tensors::AutoPad::Valid)
-        && *groups == 1
 }
 
 impl FloatGraph {
@@ -218,12 +199,12 @@ impl FloatGraph {
         }
     }
 
-    fn value(&mut self, name: String, shape: Vec<usize>) -> ValueId {
+    pub(super) fn value(&mut self, name: String, shape: Vec<usize>) -> ValueId {
         self.graph.values.push(Value { name, shape, element_type: ElementType::Float });
         ValueId(self.graph.values.len() - 1)
     }
 
-    fn constant(&mut self, name: String, tensor: Tensor) -> ValueId {
+    pub(super) fn constant(&mut self, name: String, tensor: Tensor) -> ValueId {
         let id = self.value(name, tensor.shape.clone());
         self.graph.values[id.0].element_type = tensor.element_type();
         self.graph.constants.insert(id, Arc::new(tensor));
@@ -253,81 +234,5 @@ impl FloatGraph {
             });
             sum = made;
         }
-    }
-
-    /// A transposed convolution as some of 1 x 1, one for each tap or one of all, whose channels then become blocks of pixels.
-    fn transposed_convolution(&mut self, node: &Node, spatial: &Spatial) -> Option<()> {
-        /// Channels of the widest atom: parts of so many lie apart in one cube.
-        const WHOLE_ATOMS: usize = 32;
-        let (input, output) = (node.inputs[0]?, node.outputs[0]);
-        let weights = self.numbers(node.inputs.get(1).copied().flatten()?)?.clone();
-        let &[channels, kernels, rows, columns] = &weights.shape[..] else { return None };
-        let elements = weights.as_floats()?;
-        let bias = match node.inputs.get(2).copied().flatten() {
-            None => None,
-            Some(bias) => Some(self.numbers(bias)?.as_floats()?.to_vec()),
-        };
-        let taps = rows * columns;
-        let together = if kernels.is_multiple_of(WHOLE_ATOMS) { taps } else { 1 };
-        let [batch, _, height, width] = self.graph.value(input).shape[..] else { return None };
-        let code = self.codes.get(&output).copied();
-        let name = &node.name;
-        let mut parts = Vec::with_capacity(taps / together);
-        for first in (0..taps).step_by(together) {
-            let mut made = Vec::with_capacity(together * kernels * channels);
-            for (tap, kernel) in
-                (first..first + together).flat_map(|tap| (0..kernels).map(move |kernel| (tap, kernel)))
-            {
-                made.extend((0..channels).map(|channel| elements[(channel * kernels + kernel) * taps + tap]));
-            }
-            let count = together * kernels;
-            let weights = Tensor::floats([count, channels, 1, 1], made);
-            let weights = self.constant(format!("{name} weights"), weights);
-            let bias = bias.as_ref().map(|bias| {
-                let values = Tensor::floats([count], bias.repeat(together));
-                self.constant(format!("{name} bias"), values)
-            });
-            let part = self.blocks(name, vec![batch, count, height, width], code);
-            self.graph.nodes.push(Node {
-                name: name.clone(),
-                operator: Operator::Conv(Spatial {
-                    kernel: vec![1, 1],
-                    strides: vec![1, 1],
-                    ..spatial.clone()
-                }),
-                inputs: vec![Some(input), Some(weights), bias],
-                outputs: vec![part],
-            });
-            parts.push(part);
-        }
-        let blocks = match parts[..] {
-            [whole] => whole,
-            _ => {
-                let whole = self.blocks(name, vec![batch, taps * kernels, height, width], code);
-                self.graph.nodes.push(Node {
-                    name: format!("{name} blocks"),
-                    operator: Operator::Concat { axis: 1 },
-                    inputs: parts.into_iter().map(Some).collect(),
-                    outputs: vec![whole],
-                });
-                whole
-            }
-        };
-        self.graph.nodes.push(Node {
-            name: format!("{name} pixels"),
-            operator: Operator::DepthToSpace { block: rows, is_column_first: false },
-            inputs: vec![Some(blocks)],
-            outputs: vec![output],
-        });
-        Some(())
-    }
-
-    /// Blocks of a transposed convolution, in the code of its output.
-    fn blocks(&mut self, name: &str, shape: Vec<usize>, code: Option<Code>) -> ValueId {
-        let blocks = self.value(format!("{name} blocks"), shape);
-        if let Some(code) = code {
-            self.codes.insert(blocks, code);
-        }
-        blocks
     }
 }
