@@ -4,12 +4,15 @@
 //! samples, `drafter` with `nodes`, `moves`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
 //! scale, `coded` makes the network's operations. What lies before the first unit and behind the last one stays in floats.
 
+mod by_cpu;
 mod code;
 mod coded;
+mod coded_convolution;
 mod codes;
 mod convolution;
 mod draft;
 mod drafter;
+mod edges;
 mod error;
 mod fit;
 mod floats;
@@ -18,6 +21,7 @@ mod lowered;
 mod moves;
 mod nodes;
 mod options;
+mod pairs;
 mod patterns;
 mod ranges;
 mod refused;
@@ -28,7 +32,8 @@ mod windows;
 
 use self::coded::Coded;
 use self::draft::{Draft, DraftKind, Source};
-use self::drafter::{Drafts, Edges, NoNetwork, Reason, draft, is_heavy};
+use self::drafter::{Drafts, NoNetwork, Reason, draft, is_heavy};
+use self::edges::Edges;
 use self::floats::{FloatGraph, floats};
 use self::ranges::{Ranges, note};
 use self::refused::RefusedLayer;
