@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
 use vp_host::loadable::Generation;
-use vp_host::loadable::compile::{CompileOptions, Compiled, SoftMaxBy, compile};
+use vp_host::loadable::compile::{CompileError, CompileOptions, Compiled, SoftMaxBy, compile};
 use vp_host::network::{Form, Tensor};
 use vp_models::nvdla::numeric::Precision;
 
 /// The platform that is used if none is asked for.
-const DEFAULT_PLATFORM: &str = "nv_large";
+pub(super) const DEFAULT_PLATFORM: &str = "nv_large";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -64,13 +64,26 @@ pub(super) struct Args {
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    let written = [("--output", Some(&args.output)), ("--write-input", args.write_input.as_ref())];
+    let written = written.into_iter().filter_map(|(option, path)| Some((option, path?.as_path())));
+    for read in
+        [("NETWORK", &args.network)].into_iter().chain(args.input.iter().map(|path| ("--input", path)))
+    {
+        standard::check_apart([(read.0, read.1.as_path())].into_iter().chain(written.clone()))?;
+    }
     let description = args.platform.description(DEFAULT_PLATFORM)?;
     let config = &nvdla(&description)?.config;
     let Brought { network, input, model } =
         brought(&args.network, &args.input, config, (args.reading, &args.model))?;
     let options =
         CompileOptions { generation: args.interface, soft_max: args.soft_max, ..CompileOptions::default() };
-    let mut compiled = compile(&network, config, &options).map_err(Failure::new)?;
+    if model.is_some() && args.soft_max == SoftMaxBy::Runtime {
+        return Err(Failure::new(
+            "--soft-max runtime is for a network's layer of that kind: an ONNX model's is the application's",
+        ));
+    }
+    let mut compiled =
+        compile(&network, config, &options).map_err(|error| refused(&error, model.as_ref()))?;
     // Outputs are the model's unless layers at its end are left out.
     let known = if compiled.left.is_empty() { usize::MAX } else { 1 };
     let ends = model.iter().flat_map(|model| &model.ends).enumerate().take(known);
@@ -95,8 +108,28 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     Ok(Verdict::Right)
 }
 
+/// The reason for which a network does not become a loadable, in the model's words where it is one's.
+fn refused(error: &CompileError, model: Option<&OutsideLoadable>) -> Failure {
+    /// Reasons that are told, at most.
+    const TOLD: usize = 8;
+    let reasons = model.map_or(&[][..], |model| &model.reasons);
+    if !matches!(error, CompileError::Cpu { .. }) || reasons.is_empty() {
+        return Failure::new(error);
+    }
+    let mut told = reasons.iter().take(TOLD).cloned().collect::<Vec<_>>().join("\n");
+    if reasons.len() > TOLD {
+        told += &format!("\nand {} more", reasons.len() - TOLD);
+    }
+    Failure::new(format!("between hardware layers the CPU has work, for which the runtime has no task\n{told}"))
+        .hint("vp plan shows all that is the CPU's; cut the model there, or compile it for a configuration with the unit")
+}
+
 /// Part of an ONNX model that is the application's.
 pub(super) struct OutsideLoadable {
+    /// Notes about what was taken for granted.
+    pub(super) notes: Vec<String>,
+    /// Reasons for which the CPU does something between hardware layers.
+    pub(super) reasons: Vec<String>,
     /// Nodes before the loadable and behind it.
     pub(super) nodes: [Vec<String>; 2],
     /// The model's words for the network's input and for each of its outputs.
@@ -141,6 +174,28 @@ impl Outline<'_> {
         model.and_then(|model| model.ends.get(end))
     }
 
+    /// Notes about what may surprise.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.model.map_or_else(Vec::new, |model| model.notes.clone());
+        let Compiled { network, plan, .. } = self.compiled;
+        if self.args.fix_input && plan.outputs.len() > 1 {
+            notes.push(format!(
+                "nvdla_runtime binds one output, and ends with a segmentation fault at {}: bind them with its library",
+                plan.outputs.len()
+            ));
+        }
+        if self.args.fix_input
+            && self.args.interface == Generation::Short
+            && network.precision != Precision::Fp16
+        {
+            notes.push(format!(
+                "nvdla_runtime of before April 2019 writes outputs of fp16 alone, and this one's are {}: use its library",
+                network.precision
+            ));
+        }
+        notes
+    }
+
     fn show(&self, out: &mut impl Write) -> Result<(), Failure> {
         let Compiled { network, plan, left, .. } = self.compiled;
         writeln!(
@@ -160,7 +215,11 @@ impl Outline<'_> {
             self.args.interface
         )?;
         for (end, (name, tensor)) in self.ends().enumerate() {
-            let what = if end == 0 { "input" } else { "output" };
+            let what = match end {
+                0 if self.args.fix_input => "put in",
+                0 => "input",
+                _ => "output",
+            };
             let pixels = match tensor.form {
                 Form::Pixels { bytes, .. } => format!("pixels of {}", counted(u64::from(bytes), "byte")),
                 Form::Features { atom, .. } => format!("features in atoms of {atom} bytes"),
@@ -189,6 +248,9 @@ impl Outline<'_> {
             if !nodes.is_empty() {
                 writeln!(out, "{where_:<10} the application does {}", nodes.join(", "))?;
             }
+        }
+        for note in self.notes() {
+            writeln!(out, "{:<10} {note}", "note")?;
         }
         Ok(())
     }
@@ -223,6 +285,8 @@ impl Outline<'_> {
             .with("hardware_layers", self.hardware_layers())
             .with("runtime_soft_max", self.compiled.on_cpu().collect::<Vec<_>>())
             .with("input", input)
+            .with("is_input_fixed", self.args.fix_input)
+            .with("notes", self.notes())
             .with("outputs", outputs)
             .with("application_before", nodes(0))
             .with("application_behind", left.iter().chain(nodes(1)).collect::<Vec<_>>())

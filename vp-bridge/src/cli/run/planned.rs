@@ -8,11 +8,11 @@ use crate::cli::compile::{ModelEnd, OutsideLoadable};
 use crate::cli::platform_args::nvdla;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use vp_host::network::{Network, Plan};
+use vp_host::network::{Network, NetworkLayer, Plan};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Description;
-use vp_onnx::lower::{CodedTensor, Lowered};
+use vp_onnx::lower::{CodedTensor, LayerOrigin, Lowered, MOVED};
 use vp_tensors::Graph;
 
 /// A network and its plan.
@@ -48,6 +48,22 @@ pub(in crate::cli) fn planned(
     }
 }
 
+/// Reasons for which the CPU does something between hardware layers: of each such layer the first node that no unit does, and why.
+fn reasons(lowered: &Lowered) -> Vec<String> {
+    let of_layer = |(layer, origin): (&NetworkLayer, &LayerOrigin)| {
+        // What follows a node of the CPU, and only moves elements, is the CPU's because of that node.
+        let is_moved = |why: &str| why == MOVED;
+        let all = || lowered.on_cpu.iter().filter(|(node, _)| origin.nodes.contains(node));
+        match all().find(|(_, why)| !is_moved(why)).or_else(|| all().next()) {
+            Some((node, why)) => format!("`{node}`: {why}"),
+            None => format!("`{}`: {}", layer.name, origin.on_cpu.as_deref().unwrap_or("no unit does it")),
+        }
+    };
+    let mut reasons: Vec<String> = lowered.cpu_layers().map(of_layer).collect();
+    reasons.dedup();
+    reasons
+}
+
 fn no_network(path: &Path) -> Failure {
     Failure::new(format!("{}: no network, and nothing else is planned", path.display()))
         .hint("vp run takes traces, loadables and jobs")
@@ -75,7 +91,10 @@ pub(in crate::cli) fn brought(
             Ok(Brought { network, input, model: None })
         }
         InputKind::Model(path) => {
-            let LoweredModel { lowered, given, .. } =
+            if models.is_about_answers() {
+                return Err(Failure::new("--labels and --distance are about the answers of a run"));
+            }
+            let LoweredModel { lowered, given, notes } =
                 model::lowered(&path, inputs, config, (reading, models))?;
             let is_guessed = lowered.network.precision == Precision::Int8 && !lowered.is_quantised;
             if is_guessed && models.calibrates().is_none() && given.is_none() {
@@ -100,6 +119,8 @@ pub(in crate::cli) fn brought(
             let input_name = &lowered.floats.value(lowered.start).name;
             let outputs = (0..lowered.network.outputs.len()).filter_map(|output| lowered.output(output));
             let outside = OutsideLoadable {
+                notes,
+                reasons: reasons(&lowered),
                 nodes: [nodes(&lowered.head), nodes(&lowered.tail)],
                 ends: [(input_name.as_str(), &lowered.input)]
                     .into_iter()

@@ -47,6 +47,7 @@ use vp_tensors::{Graph, Node, Tensor, ValueId};
 pub(crate) use self::code::Code;
 pub use self::error::LowerError;
 pub use self::lowered::{CodedTensor, LayerOrigin, Lowered, TailInput, TailSource};
+pub use self::moves::MOVED;
 pub use self::options::{LowerOptions, WeightScales};
 pub use self::ranges::RangeMethod;
 

@@ -7,6 +7,9 @@ use super::view::View;
 use vp_host::network::{Interleaving, Shape};
 use vp_tensors::{ElementType, Node, Resize, Tensor, ValueId};
 
+/// Reason for which a node that moves elements of what the CPU makes is the CPU's.
+pub const MOVED: &str = "what it moves is the CPU's";
+
 impl Drafter<'_> {
     pub(crate) fn concatenation(&mut self, at: usize, node: &Node, axis: i64) -> Decided {
         if self.is_behind_units(at) {
@@ -164,7 +167,7 @@ impl Drafter<'_> {
         output: ValueId,
         seen: impl Fn(&View, &[usize]) -> Option<View>,
     ) -> Decided {
-        let Some(placed) = self.places.get(&input) else { cpu!("what it moves is the CPU's") };
+        let Some(placed) = self.places.get(&input) else { cpu!("{MOVED}") };
         let Some(view) = seen(&placed.view, self.shape(output)) else {
             cpu!("its elements have to be moved");
         };
