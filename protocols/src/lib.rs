@@ -7,8 +7,12 @@
 //! * [`native`]: the platform's own protocol, described byte by byte in `docs/protocol.md`.
 //! * [`remote_port`]: between Xilinx's QEMU and SystemC.
 //! * [`renode`]: between Renode and what is simulated beside it.
+//! * [`vfio_user`]: between a hypervisor and a device outside it.
+//! * [`pci`]: what a guest sees of the device as a PCI function, whatever shows it.
 
 pub mod native;
+pub mod pci;
 pub mod remote_port;
 pub mod renode;
 mod rule_table;
+pub mod vfio_user;

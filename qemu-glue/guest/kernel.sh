@@ -2,9 +2,9 @@
 # Gets the newest Debian kernel, and for arm64 builds the generic driver uio_pdrv_genirq from the same kernel's source, which
 # Debian's configuration leaves out. Needs apt, and for arm64 make and Debian's compiler; installs nothing.
 #
-#   kernel.sh FOLDER arm64     leaves vmlinuz, uio.ko and uio_pdrv_genirq.ko there
-#   kernel.sh FOLDER amd64     leaves vmlinuz, uio.ko and uio_pci_generic.ko there
-#   kernel.sh FOLDER riscv64   the same
+#   kernel.sh FOLDER arm64     leaves vmlinuz, uio.ko, uio_pci_generic.ko and uio_pdrv_genirq.ko there
+#   kernel.sh FOLDER amd64     leaves vmlinuz, uio.ko, uio_pci_generic.ko and the modules of vfio-pci there
+#   kernel.sh FOLDER riscv64   leaves vmlinuz, uio.ko and uio_pci_generic.ko there
 #
 # The kernel is that of this machine's own release. If that has none for the architecture, as Debian 12 has no riscv64, it is that of
 # Debian's stable release, from where this machine has its packages.
@@ -72,8 +72,14 @@ dpkg -x "$image"_*.deb root
 module uio
 # Of riscv64 it is not compressed, and has a name that says so.
 cp root/boot/vmlinu[xz]-"$release" "$folder/vmlinuz"
+[ -z "$(find root -name 'uio_pci_generic.ko*')" ] || module uio_pci_generic
 if [ "$arch" != arm64 ]; then
-  module uio_pci_generic
+  if [ "$arch" = amd64 ]; then
+    # Not each kernel has each of them: some have the one in the other.
+    for name in irqbypass vfio_virqfd vfio vfio_iommu_type1 vfio-pci-core vfio-pci; do
+      [ -z "$(find root -name "$name.ko*")" ] || module "$name"
+    done
+  fi
   echo "$release" > "$folder/release"
   exit
 fi

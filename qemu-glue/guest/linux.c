@@ -30,6 +30,7 @@
 volatile uint32_t *registers;
 uint32_t interrupt_status;
 int device;
+size_t interrupt_bytes = 4;
 static int all_memory;
 static sigjmp_buf bus_error;
 static struct timespec clock_start;
@@ -71,8 +72,8 @@ void *memory(uint64_t address, uint32_t length)
 int wait_for_interrupt(void)
 {
     struct pollfd wanted = { .fd = device, .events = POLLIN };
-    uint32_t count;
-    return poll(&wanted, 1, 40000) == 1 && read(device, &count, sizeof count) == sizeof count;
+    uint64_t count;
+    return poll(&wanted, 1, 40000) == 1 && read(device, &count, interrupt_bytes) == (ssize_t)interrupt_bytes;
 }
 
 void sleep_a_second(void)
@@ -149,7 +150,7 @@ static void run_program(void)
     pid_t program = fork();
     int result = 1;
     if (!program) {
-        execl("/program", "/program", "/dev/uio0", "/input", "0x80000000", (char *)NULL);
+        execl("/program", "/program", "/dev/uio0", "/input", "0x80000000", registers_file(), (char *)NULL);
         _exit(1);
     }
     if (waitpid(program, &result, 0) != program || result)
@@ -164,9 +165,8 @@ int main(int argc, char **argv)
     if (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL))
         end("no /dev");
     freopen("/dev/console", "w", stdout);
-    load_module("/uio.ko", "");
     registers = open_device();
-    all_memory = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
+    all_memory = open_memory();
     if (all_memory < 0 || registers == MAP_FAILED)
         end("the registers cannot be mapped");
     if (!access("/program", X_OK))

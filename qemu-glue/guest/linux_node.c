@@ -31,11 +31,22 @@ volatile uint32_t *open_device(void)
     mkdir("/sys", 0755);
     if (mount("sysfs", "/sys", "sysfs", 0, NULL))
         end("no /sys");
+    load_module("/uio.ko", "");
     load_module("/uio_pdrv_genirq.ko", options);
     device = open("/dev/uio0", O_RDWR | O_CLOEXEC);
     if (device < 0)
         end("/dev/uio0");
     return mmap(NULL, window(), PROT_READ | PROT_WRITE, MAP_SHARED, device, 0);
+}
+
+const char *registers_file(void)
+{
+    return "/dev/uio0";
+}
+
+int open_memory(void)
+{
+    return open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
 }
 
 int is_error(uint32_t value)

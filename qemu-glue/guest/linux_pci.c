@@ -13,13 +13,12 @@
 #include "linux.h"
 #include "script.h"
 
-/* Bytes of registers. */
-#define WINDOW 0x40000
 #define DEVICES "/sys/bus/pci/devices"
 /* Of the configuration: PCI Local Bus Specification 3.0, 6.2.2. */
 enum { COMMAND = 4, MEMORY_SPACE = 1 << 1, BUS_MASTER = 1 << 2, INTERRUPT_DISABLE = 1 << 10 };
 
 static int configuration;
+static char window[300];
 
 /* The number in a file of a function's folder. */
 static long number(const char *function, const char *name)
@@ -59,6 +58,7 @@ volatile uint32_t *open_device(void)
     mkdir("/sys", 0755);
     if (mount("sysfs", "/sys", "sysfs", 0, NULL))
         end("no /sys");
+    load_module("/uio.ko", "");
     load_module("/uio_pci_generic.ko", "");
     int drivers = open("/sys/bus/pci/drivers/uio_pci_generic/new_id", O_WRONLY | O_CLOEXEC);
     if (drivers < 0 || write(drivers, "1af4 10f0", 9) != 9)
@@ -78,7 +78,22 @@ volatile uint32_t *open_device(void)
     /* A driver that has forgotten something, if the kernel's command line says so, which leaves it in the environment. */
     uint16_t forgotten = getenv("passive") ? BUS_MASTER : 0;
     set_command(MEMORY_SPACE | BUS_MASTER, INTERRUPT_DISABLE | forgotten);
-    return mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, open_file(function, "resource0"), 0);
+    snprintf(window, sizeof window, DEVICES "/%s/resource0", function);
+    int file = open_file(function, "resource0");
+    struct stat status;
+    if (fstat(file, &status))
+        end(window);
+    return mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+}
+
+const char *registers_file(void)
+{
+    return window;
+}
+
+int open_memory(void)
+{
+    return open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
 }
 
 int is_error(uint32_t value)

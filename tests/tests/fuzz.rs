@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use vp_protocols::{native, remote_port, renode};
+use vp_protocols::{native, remote_port, renode, vfio_user};
 use vp_tests::effort::cases;
 use vp_tests::fuzz::{self, FuzzCounts, TARGETS, Target, case, corpus};
 use vp_tests::progress::{Progress, watched};
@@ -72,6 +72,8 @@ const HANGS: Duration = Duration::from_secs(60);
 const REMOTE_PORT_BOUND: usize = 4 * remote_port::MAX_PACKET;
 /// A text for Renode's log, likewise.
 const RENODE_BOUND: usize = 4 << 20;
+/// A message, likewise.
+const VFIO_USER_BOUND: usize = 4 * vfio_user::MAX_MESSAGE;
 /// A frame, likewise; and all of a case's stream at once.
 const NATIVE_BOUND: usize = 4 * native::DEFAULT_MAX_PAYLOAD as usize;
 
@@ -170,6 +172,12 @@ fn no_stream_makes_remote_port_panic_or_take_memory() {
 fn no_stream_makes_renode_panic_or_take_memory() {
     let seen = streams("renode", 12_000, RENODE_BOUND, fuzz::renode::feed);
     assert_eq!(seen.rules.len(), renode::Rule::OF_MESSAGES.len(), "all rules are broken: {:?}", seen.rules);
+}
+
+#[test]
+fn no_stream_makes_vfio_user_panic_or_take_memory() {
+    let seen = streams("vfio-user", 12_000, VFIO_USER_BOUND, fuzz::vfio_user::feed);
+    assert_eq!(seen.rules.len(), vfio_user::Rule::ALL.len(), "all rules are broken: {:?}", seen.rules);
 }
 
 #[test]

@@ -107,5 +107,5 @@ pub use error::{ConnectError, Error};
 pub use handler::{Answered, Handler, Refusal, serve_memory};
 pub use ring::{Ring, RingError, RingLine};
 pub use silence::{SilenceLimit, limit_in_words};
-pub use vp_protocols::native;
+pub use vp_protocols::{native, pci};
 pub use vp_transport::{Address, AddressError, InClear, Readiness, Stream, UntrustedServer, Watch, tls};

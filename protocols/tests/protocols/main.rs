@@ -7,3 +7,5 @@ mod remote_port_properties;
 mod remote_port_vectors;
 mod renode_properties;
 mod renode_vectors;
+mod vfio_user_properties;
+mod vfio_user_vectors;

@@ -7,22 +7,20 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
+use vp_client::pci::{self, IDENTITY, Identity};
+
 use super::port::Line;
 use super::slot::Slot;
 use super::{Device, Opened, callbacks};
 use crate::options::{KEYS, OptionError, Options};
 use crate::qemu::Qemu;
 use crate::qemu::layouts::{Errors, Object};
-use crate::qemu::pci::{Identity, Pci, Realize, Unrealize};
+use crate::qemu::pci::{Pci, Realize, Unrealize};
 use crate::report::guarded;
 
 /// The name of the type, for `-device`.
 pub(crate) const FUNCTION: &str = "vp-pci";
 const TYPE_NAME: &CStr = c"vp-pci";
-
-/// Identity by which drivers know the function. QEMU's docs/specs/pci-ids leaves 1af4:10f0 to 1af4:10ff to experiments; the class is that
-/// of processing accelerators (PCI Code and ID Assignment Specification, 1.19).
-const IDENTITY: Identity = Identity { vendor: 0x1af4, device: 0x10f0, revision: 1, class: 0x1200 };
 
 /// Options that a function has no use for: its place is PCI's matter.
 const UNUSED: [&str; 4] = ["address", "spi", "compatible", "pool"];
@@ -76,8 +74,7 @@ impl Device {
         let slot: &'static Slot = Box::leak(Box::new(Slot::new(pci, function)));
         let opened = Self::open(qemu, options, FUNCTION, &qemu.ram(), Line::Pin(slot))?;
         let Opened { device, platform, .. } = &opened;
-        // A window's size is a power of two (PCI Local Bus Specification 3.0, 6.2.5.1).
-        let window = callbacks::window(qemu, device, platform.size.next_power_of_two());
+        let window = callbacks::window(qemu, device, pci::window(platform.size));
         // SAFETY: a new region, and the big lock.
         unsafe {
             qemu.with_region_at(pci, window, TEST_ADDRESS, || device.test(qemu, TEST_ADDRESS))?;

@@ -9,19 +9,12 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
+use vp_client::pci::register::{COMMAND, INTERRUPT_PIN};
+use vp_client::pci::{BUS_MASTER, INTA, Identity};
+
 use super::functions::functions;
 use super::layouts::{Errors, Object, TypeInfo};
 use super::{Handle, Qemu, own_memory};
-
-/// Identity by which a driver knows the function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
-    pub(crate) vendor: u16,
-    pub(crate) device: u16,
-    pub(crate) revision: u8,
-    /// Base class and sub-class.
-    pub(crate) class: u16,
-}
 
 /// Classes of QEMU's own, and their identities: hw/misc/edu.c, hw/misc/pci-testdev.c, hw/net/e1000.c, hw/misc/pvpanic-pci.c,
 /// hw/sd/sdhci-pci.c. No QEMU has to have all of them.
@@ -36,13 +29,6 @@ const WITNESSES: [(&CStr, u16, u16); 5] = [
 const CLASS: usize = 512;
 /// Bytes of an instance in which its configuration is looked for.
 const INSTANCE: usize = 2048;
-/// The configuration's registers: PCI Local Bus Specification 3.0, 6.1.
-const COMMAND: u32 = 0x04;
-const INTERRUPT_PIN: u32 = 0x3d;
-/// Of the command register.
-const BUS_MASTER: u32 = 1 << 2;
-/// The pin INTA#.
-const INTA: u8 = 1;
 
 functions! {
     /// QEMU's functions that PCI functions need.
@@ -152,7 +138,7 @@ impl Pci {
         let [device_low, device_high] = identity.device.to_le_bytes();
         let begins = [low, high, device_low, device_high];
         // SAFETY: by the caller.
-        let pin = || unsafe { (self.functions.pci_default_read_config)(object, INTERRUPT_PIN, 1) };
+        let pin = || unsafe { (self.functions.pci_default_read_config)(object, u32::from(INTERRUPT_PIN), 1) };
         let configuration = (0..INSTANCE).step_by(size_of::<usize>()).find_map(|offset| {
             let pointer = usize::from_ne_bytes(own_memory(object as usize + offset)?);
             (own_memory::<4>(pointer)? == begins).then_some(pointer)
@@ -160,7 +146,7 @@ impl Pci {
         if pin() != 0 {
             return None;
         }
-        let place = (configuration + INTERRUPT_PIN as usize) as *mut u8;
+        let place = (configuration + usize::from(INTERRUPT_PIN)) as *mut u8;
         // SAFETY: 256 bytes of configuration begin where its identity lies; if it is another's, the old value is back.
         unsafe { place.write(INTA) };
         if pin() != u32::from(INTA) {
@@ -195,8 +181,9 @@ impl Pci {
     /// The function is in the machine.
     pub(crate) unsafe fn is_bus_master(&self, function: Function) -> bool {
         // SAFETY: by the caller.
-        let command = unsafe { (self.functions.pci_default_read_config)(function.0.0, COMMAND, 2) };
-        command & BUS_MASTER != 0
+        let command =
+            unsafe { (self.functions.pci_default_read_config)(function.0.0, u32::from(COMMAND), 2) };
+        command & u32::from(BUS_MASTER) != 0
     }
 
     /// Returns true if the function sees memory at the addresses at which the CPU does.

@@ -11,8 +11,8 @@ struct Needs {
     /// Folder in which `guest/kernel.sh` has put the kernel: `test.sh` calls it.
     folder: &'static str,
     architecture: &'static str,
-    /// The drivers' modules, in the order in which they are loaded.
-    modules: [&'static str; 2],
+    /// The drivers' modules.
+    modules: &'static [&'static str],
     /// The C library, at one of these places.
     library: &'static [&'static str],
     /// Source of the program that knows the driver.
@@ -22,7 +22,7 @@ struct Needs {
 const NODE: Needs = Needs {
     folder: "guest-kernel",
     architecture: "arm64",
-    modules: ["uio.ko", "uio_pdrv_genirq.ko"],
+    modules: &["uio.ko", "uio_pdrv_genirq.ko"],
     library: &["/usr/aarch64-linux-gnu/lib/libc.a"],
     source: "linux_node.c",
 };
@@ -30,10 +30,26 @@ const NODE: Needs = Needs {
 const FUNCTION: Needs = Needs {
     folder: "guest-kernel-amd64",
     architecture: "amd64",
-    modules: ["uio.ko", "uio_pci_generic.ko"],
+    modules: &["uio.ko", "uio_pci_generic.ko"],
     library: &["/usr/lib/x86_64-linux-gnu/libc.a", "/usr/x86_64-linux-gnu/lib/libc.a"],
     source: "linux_pci.c",
 };
+
+/// By vfio-pci; not each kernel has a module `vfio_virqfd`.
+const GROUP: Needs = Needs {
+    modules: &[
+        "irqbypass.ko",
+        "vfio.ko",
+        "vfio_iommu_type1.ko",
+        "vfio-pci-core.ko",
+        "vfio-pci.ko",
+        "vfio_virqfd.ko",
+    ],
+    source: "linux_vfio.c",
+    ..FUNCTION
+};
+
+const ARM: Needs = Needs { modules: FUNCTION.modules, source: FUNCTION.source, ..NODE };
 
 const RISCV: Needs = Needs {
     folder: "guest-kernel-riscv64",
@@ -47,7 +63,9 @@ impl Kind {
         match self {
             Kind::Node => &NODE,
             Kind::Function => &FUNCTION,
+            Kind::Group => &GROUP,
             Kind::RiscV => &RISCV,
+            Kind::Arm => &ARM,
         }
     }
 
@@ -62,7 +80,7 @@ impl Kind {
 
     /// The guest's first program, built once; none where there is no C library for the guest.
     fn program(self) -> Option<&'static [u8]> {
-        static BUILT: [OnceLock<Option<Vec<u8>>>; 3] = [const { OnceLock::new() }; 3];
+        static BUILT: [OnceLock<Option<Vec<u8>>>; 5] = [const { OnceLock::new() }; 5];
         let needs = self.needs();
         let built = BUILT[self as usize].get_or_init(|| {
             if !needs.library.iter().any(|library| Path::new(library).exists()) {
@@ -106,8 +124,10 @@ impl Kind {
         member(&mut archive, "init", 0o100_755, self.program().expect("a program"));
         files.iter().for_each(|&(name, mode, data)| member(&mut archive, name, mode, data));
         for module in self.needs().modules {
-            let bytes = std::fs::read(self.folder().join(module)).expect("a file of the kernel's");
-            member(&mut archive, module, 0o100_644, &bytes);
+            // Some kernels have one in another: the program loads those that are there.
+            if let Ok(bytes) = std::fs::read(self.folder().join(module)) {
+                member(&mut archive, module, 0o100_644, &bytes);
+            }
         }
         member(&mut archive, "TRAILER!!!", 0, &[]);
         archive

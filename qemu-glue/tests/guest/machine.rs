@@ -20,26 +20,39 @@ pub(crate) enum Kind {
     Node,
     /// A PCI function of a PC.
     Function,
+    /// A PCI function of a PC with an IOMMU, for a program that has it by vfio.
+    Group,
     /// A PCI function of RISC-V's `virt`.
     RiscV,
+    /// A PCI function of Arm's `virt`.
+    Arm,
 }
 
 impl Kind {
+    /// The variable that names another QEMU.
+    fn variable(self) -> &'static str {
+        match self {
+            Kind::Node | Kind::Arm => "VP_QEMU",
+            Kind::Function | Kind::Group => "VP_QEMU_X86",
+            Kind::RiscV => "VP_QEMU_RISCV",
+        }
+    }
+
     /// The QEMU to try.
     fn qemu(self) -> String {
-        let (variable, program) = match self {
-            Kind::Node => ("VP_QEMU", "qemu-system-aarch64"),
-            Kind::Function => ("VP_QEMU_X86", "qemu-system-x86_64"),
-            Kind::RiscV => ("VP_QEMU_RISCV", "qemu-system-riscv64"),
+        let program = match self {
+            Kind::Node | Kind::Arm => "qemu-system-aarch64",
+            Kind::Function | Kind::Group => "qemu-system-x86_64",
+            Kind::RiscV => "qemu-system-riscv64",
         };
-        std::env::var(variable).unwrap_or_else(|_| program.to_owned())
+        std::env::var(self.variable()).unwrap_or_else(|_| program.to_owned())
     }
 
     /// Returns the compiler that builds the guest's programs.
     pub(crate) fn compiler(self) -> &'static str {
         match self {
-            Kind::Node => "aarch64-linux-gnu-gcc",
-            Kind::Function => "x86_64-linux-gnu-gcc",
+            Kind::Node | Kind::Arm => "aarch64-linux-gnu-gcc",
+            Kind::Function | Kind::Group => "x86_64-linux-gnu-gcc",
             Kind::RiscV => "riscv64-linux-gnu-gcc",
         }
     }
@@ -47,8 +60,8 @@ impl Kind {
     /// Returns the packages in which Debian has QEMU and the compiler.
     fn packages(self) -> &'static str {
         match self {
-            Kind::Node => "qemu-system-arm gcc-aarch64-linux-gnu",
-            Kind::Function => "qemu-system-x86 gcc-x86-64-linux-gnu",
+            Kind::Node | Kind::Arm => "qemu-system-arm gcc-aarch64-linux-gnu",
+            Kind::Function | Kind::Group => "qemu-system-x86 gcc-x86-64-linux-gnu",
             Kind::RiscV => "qemu-system-misc gcc-riscv64-linux-gnu",
         }
     }
@@ -94,6 +107,23 @@ pub(crate) fn can_run_on(kind: Kind, test: &str) -> bool {
         say(&format!("skipped: {test}: no QEMU: no {missing} (Debian: apt-get install {packages})"));
     }
     missing.is_empty()
+}
+
+/// Returns true if the test can run on a PC whose QEMU has a client of vfio-user of its own; says so if not.
+pub(crate) fn can_run_vfio_user(kind: Kind, test: &str) -> bool {
+    if !can_run_on(kind, test) {
+        return false;
+    }
+    let qemu = kind.qemu();
+    let asked = Command::new(&qemu).args(["-M", "none", "-device", "vfio-user-pci,help"]).output();
+    let has_it = asked.is_ok_and(|asked| asked.status.success());
+    if !has_it {
+        let variable = kind.variable();
+        say(&format!(
+            "skipped: {test}: no QEMU with vfio-user: {qemu} has no vfio-user-pci, as 10.1 and newer have ({variable} names one)"
+        ));
+    }
+    has_it
 }
 
 /// The guest program, built once.
@@ -168,6 +198,14 @@ impl Setup {
         Setup::kernel_of(vp_qemu(vp, Kind::Node, options), Kind::Node, &files, "")
     }
 
+    /// A PC with Debian's kernel, started by `vp qemu` with these options, and no plugin.
+    pub(crate) fn linux_without_plugin(vp: &Path, options: &[&str], script: Script) -> Setup {
+        let kind = Kind::Function;
+        let mut command = Command::new(vp);
+        command.args(["qemu", "--qemu", &kind.qemu()]).args(options).arg("--");
+        Setup::kernel_of(command, kind, &kind.initramfs(&script.bytes()), "")
+    }
+
     fn bare(mut command: Command, script: Script) -> Setup {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("script");
@@ -195,12 +233,16 @@ impl Setup {
         let initramfs = folder.path().join("initramfs");
         std::fs::write(&initramfs, files).expect("the initramfs is written");
         match kind {
-            Kind::Node => command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"]),
+            Kind::Node | Kind::Arm => command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"]),
             // The traces' surfaces lie from 0x80000000 on, and what is below 0xb0000000 is RAM.
             Kind::Function => command.args(["-M", "q35", "-m", "2100"]),
+            // As VFIO in QEMU needs it.
+            Kind::Group => {
+                command.args(["-M", "q35", "-m", "2100", "-device", "intel-iommu,caching-mode=on"])
+            }
             // RAM begins where the traces' surfaces lie, with the firmware: a script is for 4 GiB higher up.
             Kind::RiscV => {
-                let memory = "memory-backend-ram,id=ram,size=6200M,reserve=off";
+                let memory = "memory-backend-memfd,id=ram,size=6200M,share=on,reserve=off";
                 command.args(["-M", "virt,memory-backend=ram", "-m", "6200", "-object", memory])
             }
         };
@@ -219,6 +261,9 @@ impl Setup {
             Kind::Node => "console=ttyAMA0 quiet panic=-1",
             // They are left to the driver.
             Kind::Function => "console=ttyS0 quiet panic=-1 memmap=16M$0x80000000",
+            // What is above it is left to the driver.
+            Kind::Arm => "console=ttyAMA0 quiet panic=-1 mem=1G",
+            Kind::Group => "console=ttyS0 quiet panic=-1 intel_iommu=on",
             Kind::RiscV => "console=ttyS0 quiet panic=-1 mem=1G",
         };
         command.arg("-append").arg(format!("{line} {more}"));
@@ -241,6 +286,26 @@ impl Setup {
     pub(crate) fn riscv_through(vp: &Path, options: &[&str], script: Script) -> Setup {
         let files = Kind::RiscV.initramfs(&script.bytes());
         Setup::kernel_of(vp_qemu(vp, Kind::RiscV, options), Kind::RiscV, &files, "")
+    }
+
+    /// With RAM of so many MiB that can be shared, and the device by QEMU's own client of vfio-user.
+    pub(crate) fn vfio_user(self, size: u32, server: &Address) -> Setup {
+        let memory = format!("memory-backend-memfd,id=ram,size={size}M,share=on");
+        self.args(&["-object", &memory, "-M", "memory-backend=ram"]).vfio_user_device(server)
+    }
+
+    /// With the device by QEMU's own client of vfio-user.
+    fn vfio_user_device(self, server: &Address) -> Setup {
+        let Address::Unix(path) = server else { panic!("a Unix socket") };
+        let path = path.display();
+        let device = format!(r#"{{"driver":"vfio-user-pci","socket":{{"type":"unix","path":"{path}"}}}}"#);
+        self.args(&["-device", &device])
+    }
+
+    /// RISC-V's `virt` with Debian's kernel, and the device by QEMU's own client of vfio-user.
+    pub(crate) fn riscv_by_vfio_user(server: &Address, script: Script) -> Setup {
+        let files = Kind::RiscV.initramfs(&script.bytes());
+        Setup::kernel_of(Command::new(Kind::RiscV.qemu()), Kind::RiscV, &files, "").vfio_user_device(server)
     }
 
     /// With the plugin's own device.

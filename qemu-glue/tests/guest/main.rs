@@ -18,6 +18,7 @@ mod shared;
 mod suite;
 mod time;
 mod tls;
+mod vfio_user;
 mod watcher;
 
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use crate::served::Served;
 use crate::{FUSED, small, trace};
 
 /// Addresses of 40 bits, which nv_small does not have: RAM of RISC-V's `virt` begins at 2 GiB, and its low end is the kernel's.
-const WIDE: &str = "name = \"wide\"\n[nvdla]\nbase = \"nv_small\"\naddress_bits = 40\n";
+pub(crate) const WIDE: &str = "name = \"wide\"\n[nvdla]\nbase = \"nv_small\"\naddress_bits = 40\n";
 const NOTE: &str =
     "vp: this machine has no GIC, but PCI: the device is a PCI function, as with -device vp-pci\n";
 

@@ -18,6 +18,8 @@ use recorded::Recorded;
 
 pub(crate) struct Served {
     pub(crate) address: Address,
+    /// Address at which it is served over vfio-user, if it is.
+    pub(crate) vfio_user: Option<Address>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     recorded: Arc<Recorded>,
@@ -47,7 +49,31 @@ impl Served {
         Served::with_access(address, description, Access::default())
     }
 
-    pub(crate) fn with_access(address: Address, mut description: Description, access: Access) -> Served {
+    pub(crate) fn with_access(address: Address, description: Description, access: Access) -> Served {
+        Served::with_all(address, None, description, access)
+    }
+
+    /// Serves a built-in platform at a socket in a folder of its own, and over vfio-user at another one.
+    pub(crate) fn over_vfio_user(platform: &str) -> Served {
+        Served::described_over_vfio_user(Description::named(platform).expect("a built-in platform"))
+    }
+
+    /// Serves a platform as [`Served::over_vfio_user`] does.
+    pub(crate) fn described_over_vfio_user(description: Description) -> Served {
+        let folder = tempfile::tempdir().expect("a folder");
+        let address = |name: &str| Address::Unix(folder.path().join(name));
+        let vfio_user = Some(address("vfio.sock"));
+        let mut served = Served::with_all(address("vp.sock"), vfio_user, description, Access::default());
+        served._folder = Some(folder);
+        served
+    }
+
+    fn with_all(
+        address: Address,
+        vfio_user: Option<Address>,
+        mut description: Description,
+        access: Access,
+    ) -> Served {
         let recorded = Arc::new(Recorded::new());
         let options = Options { access, observe: Some(recorded.clone()), ..Options::default() };
         description.dbb0.base = 0;
@@ -55,11 +81,15 @@ impl Served {
             1 << description.nvdla().map_or(40, |nvdla| nvdla.config.address_bits().min(40));
         let (stop, stopped) = oneshot::channel::<()>();
         let (bound, is_bound) = mpsc::channel();
+        let listens = vfio_user.clone();
         let serve = move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
             let runtime = runtime.expect("a runtime");
             runtime.block_on(async {
-                let server = Server::bind(&address, description, options).await.expect("a server");
+                let mut server = Server::bind(&address, description, options).await.expect("a server");
+                if let Some(address) = vfio_user {
+                    server.add_vfio_user(&address).await.expect("a socket for hypervisors");
+                }
                 bound.send(server.local_address().clone()).expect("who started the server waits");
                 tokio::select! {
                     () = server.run(std::future::pending()) => {}
@@ -71,7 +101,8 @@ impl Served {
         };
         let thread = std::thread::spawn(serve);
         let address = is_bound.recv().expect("a server that listens");
-        Served { address, stop: Some(stop), thread: Some(thread), recorded, _folder: None }
+        let vfio_user = listens;
+        Served { address, vfio_user, stop: Some(stop), thread: Some(thread), recorded, _folder: None }
     }
 
     /// Ends at once.

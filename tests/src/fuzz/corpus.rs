@@ -33,6 +33,7 @@ pub fn of(target: &Target) -> io::Result<Vec<(String, Vec<u8>)>> {
         "native-frames" => native_frames()?,
         "remote-port" => vec![named(("packets", pieces(&[0; 8], &remote_port_packets())))],
         "renode" => vec![named(("messages", pieces(&[0; 8], &renode_messages())))],
+        "vfio-user" => vec![named(("messages", pieces(&[0; 8], &vfio_user_messages())))],
         "session" => sessions().into_iter().map(named).collect(),
         "ring" => [0, 1].map(|end| (format!("end-{end}"), ring(end))).into(),
         "files" => files()?,
@@ -221,6 +222,74 @@ fn renode_messages() -> Vec<Vec<u8>> {
     let likely = likely.into_iter().flat_map(|(to, actions)| actions.iter().map(move |action| (to, *action)));
     let all = (0..4).flat_map(|to| Action::ALL.iter().map(move |action| (to, *action)));
     likely.chain(all).map(|(to, action)| message(to, action)).collect()
+}
+
+/// A message of each kind, to a server and to a client, and some that break a rule.
+fn vfio_user_messages() -> Vec<Vec<u8>> {
+    use vp_protocols::vfio_user::frame::Kind;
+    use vp_protocols::vfio_user::*;
+    let message = |to: u8, id: u16, command: u16, kind, payload: &[u8]| {
+        let mut out = bytes::BytesMut::from(&[to][..]);
+        Header::new(id, command, kind, payload.len()).emit(&mut out);
+        out.extend_from_slice(payload);
+        out.to_vec()
+    };
+    let (asks, told) = (Kind::Command { wants_reply: true }, Kind::Reply(Ok(())));
+    let reply = |id: u16, of: &Request, reply: &Reply| {
+        let mut payload = bytes::BytesMut::new();
+        reply.emit(&mut payload);
+        message(1, id, of.command(), told, &payload)
+    };
+    let requests = super::vfio_user::asked();
+    let unmap = DmaUnmap { is_all: false, address: 0, size: 4096 };
+    let replies = [
+        Reply::Device(DeviceInfo { regions: 9, irqs: 5 }),
+        Reply::Region(RegionInfo { index: 7, size: 256 }),
+        Reply::Irq(IrqInfo { index: 2, count: 1, is_level: false }),
+        Reply::Data { region: 0, offset: 8, data: vec![1; 4].into() },
+        Reply::Written { region: 0, offset: 8, count: 4 },
+        Reply::WrittenMulti { count: 0 },
+        Reply::Unmapped(unmap),
+        Reply::Done,
+    ];
+    let mut messages = vec![{
+        let data = super::vfio_user::capabilities().emit();
+        message(1, 0, 1, told, &[&[0; 4], &data[..]].concat())
+    }];
+    messages.extend((1..).zip(requests.iter().zip(&replies)).map(|(id, (of, with))| reply(id, of, with)));
+    for request in &requests {
+        let mut payload = bytes::BytesMut::new();
+        request.emit(&mut payload);
+        messages.push(message(0, 5, request.command(), asks, &payload));
+    }
+    let map = DmaMap { is_readable: true, is_writeable: true, offset: 0, address: 0, size: 4096 };
+    let mut payload = bytes::BytesMut::new();
+    Request::DmaMap(map).emit(&mut payload);
+    let access = |count: u64, data: &[u8]| [&[0; 8], &count.to_ne_bytes()[..], data].concat();
+    messages.extend([
+        message(1 << 6, 5, 2, asks, &payload),
+        message(0, 5, 8, asks, &[20_u32, 0x24, 2, 0, 1].map(u32::to_ne_bytes).concat()),
+        message(0, 0, 11, told, &access(4, &[1; 4])),
+        message(0, 1, 12, told, &[]),
+        message(1, 3, 11, asks, &access(8, &[])),
+        message(1, 4, 12, asks, &access(2, &[1, 2])),
+        // A version that is another, one behind others, data that is none, a capability that was not proposed.
+        message(0, 0, 1, asks, &[9, 0, 0, 0]),
+        message(0, 0, 1, asks, &[0; 4]),
+        message(0, 0, 1, asks, b"\0\0\0\0{\0"),
+        message(1, 0, 1, told, b"\0\0\0\0{\"capabilities\":{\"write_multiple\":true}}\0"),
+        // A file beside what wants none, too much data, another side's command, an error with more, a reply to nothing.
+        message(1 << 6, 5, 13, asks, &[]),
+        message(0, 5, 9, asks, &[&[0; 12][..], &u32::MAX.to_ne_bytes()].concat()),
+        message(0, 5, 11, asks, &[0; 16]),
+        message(0, 0, 11, Kind::Reply(Err(Errno::EIO)), &[0; 4]),
+        message(0, 99, 11, told, &[0; 4]),
+        message(0, 0, 11, told, &[0; 4]),
+        message(0, 5, 4, asks, &[0; 4]),
+        [&[0][..], &[0xff; 16]].concat(),
+        [&[0][..], &[0, 0, 13, 0], &16_u32.to_ne_bytes(), &[7, 0, 0, 0, 0, 0, 0, 0]].concat(),
+    ]);
+    messages
 }
 
 /// An access, or an answer, in each place, and more: all of them are taken.

@@ -18,6 +18,7 @@ pub mod renode;
 pub mod ring;
 mod samples;
 pub mod session;
+pub mod vfio_user;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,10 +40,11 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "native-frames", run: native_frames::run, unit: "frames", form: native_frames::FORM },
     Target { name: "remote-port", run: remote_port::run, unit: "packets", form: remote_port::FORM },
     Target { name: "renode", run: renode::run, unit: "messages", form: renode::FORM },
+    Target { name: "vfio-user", run: vfio_user::run, unit: "messages", form: vfio_user::FORM },
     Target { name: "session", run: session::run, unit: "bytes of answers", form: session::FORM },
     Target { name: "ring", run: ring::run, unit: "accesses", form: ring::FORM },
     Target { name: "files", run: files::run, unit: "files", form: files::FORM },

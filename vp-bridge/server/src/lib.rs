@@ -61,6 +61,7 @@ use vp_protocols::native::{Capabilities, ErrorCode, Offer, SessionId, Terms, Tim
 pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, UserGroup};
 use adapters::Adapter;
 use adapters::renode::Renode;
+use adapters::vfio_user::VfioUser;
 pub use files::allow_files_for;
 pub use freed::limit_arenas;
 use instance::{Start, TimeLimits};
@@ -71,7 +72,7 @@ pub use observe::{ObservePlatforms, PlatformObserver};
 use peers::{ConnectedPeer, OtherPeer};
 use registry::{PlatformMemory, Registry};
 use stranger_log::StrangerLog;
-use vp_transport::{Address, MeetingPlace};
+use vp_transport::{Address, MeetingPlace, Order};
 
 /// Peers that speak Remote-Port: Xilinx's QEMU, and SystemC platforms with its library.
 pub mod remote_port {
@@ -366,6 +367,22 @@ impl Server {
         let time_mode = TimeMode::Lockstep;
         self.connected.push(ConnectedPeer { name: "Renode", streams, adapter, time_mode, ended });
         Ok(has_ended)
+    }
+
+    /// Listens for hypervisors that speak vfio-user, which are served once the server runs: each gets the device as a PCI function of
+    /// its guest. Returns the address. [`add_remote_port`](Self::add_remote_port) says which platform it gets.
+    ///
+    /// # Errors
+    /// The address cannot be listened on, or is no Unix socket.
+    pub async fn add_vfio_user(&mut self, address: &Address) -> Result<Address, ListenError> {
+        if !matches!(address, Address::Unix(_)) {
+            let what = "vfio-user passes files, which only Unix sockets carry: write unix:PATH";
+            let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, what);
+            return Err(ListenError::Io { address: address.clone(), source });
+        }
+        let place = MeetingPlace { order: Order::Listen, address: address.clone() };
+        let adapter = || -> Box<dyn Adapter> { Box::new(VfioUser::new()) };
+        self.add_peer("vfio-user", &place, Box::new(adapter), TimeMode::Free).await
     }
 
     async fn add_peer(

@@ -44,11 +44,18 @@ impl Bell {
     /// kind may take as long as the peer wants.
     pub fn from_peer(file: impl Into<Passed>) -> io::Result<Self> {
         let file = file.into();
-        let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))?;
-        if link.as_os_str() != "anon_inode:[eventfd]" {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a bell that is no eventfd"));
-        }
+        check_eventfd(&file)?;
         Self::with(file.into_file())
+    }
+
+    /// One that came from a peer, and on which somebody waits already: it is not tried, because that would be heard.
+    ///
+    /// # Errors
+    /// When it is not an eventfd.
+    pub fn in_use(file: impl Into<Passed>) -> io::Result<Self> {
+        let file = file.into();
+        check_eventfd(&file)?;
+        Ok(Self { file: file.into_file(), shared: Some(Signaller::get()?) })
     }
 
     fn with(file: OwnedFd) -> io::Result<Self> {
@@ -95,6 +102,11 @@ impl Bell {
         wait(&files, streams, timeout)
     }
 
+    /// Returns true if it was rung since this was last asked, or since it was cleared.
+    pub fn was_rung(&self) -> bool {
+        self.take().is_ok_and(|count| count > 0)
+    }
+
     /// Forgets the rings until now.
     pub fn clear(&self) {
         // Nothing was rung.
@@ -105,6 +117,14 @@ impl Bell {
 impl AsFd for Bell {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
+    }
+}
+
+fn check_eventfd(file: &Passed) -> io::Result<()> {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))?;
+    match link.as_os_str() == "anon_inode:[eventfd]" {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "a bell that is no eventfd")),
     }
 }
 
@@ -181,6 +201,18 @@ mod tests {
     fn a_bell_that_would_ring_for_ever_is_refused() {
         let semaphore = eventfd(7, EventfdFlags::SEMAPHORE | EventfdFlags::NONBLOCK).unwrap();
         assert_eq!(Bell::from_peer(semaphore).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_bell_in_use_is_not_rung_before_its_time_and_tells_once_that_it_was() {
+        let file = new().unwrap();
+        let bell = Bell::in_use(file.try_clone().unwrap()).unwrap();
+        assert!(!wait(&[file.as_fd()], &[], Some(Duration::from_millis(1))), "nobody has heard of it");
+        assert!(!bell.was_rung());
+        bell.ring();
+        assert!(bell.was_rung() && !bell.was_rung());
+        let (_near, far) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert!(Bell::in_use(OwnedFd::from(far)).is_err());
     }
 
     #[test]

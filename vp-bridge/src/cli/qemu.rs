@@ -27,6 +27,8 @@ use super::terminal::start_log;
 use super::{Failure, Verdict, child};
 use crate::cli::out;
 
+mod vfio_user;
+
 const LIBRARY: &str = "libvp_qemu.so";
 
 /// Time that a platform may take to end when its guest has ended.
@@ -70,9 +72,19 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
 
+    /// Give the guest the device by QEMU's own client of vfio-user, without a plugin: a PCI function. QEMU from 10.1 on has it
+    #[arg(long, conflicts_with = "plugin")]
+    vfio_user: bool,
+
     /// QEMU's own arguments
     #[arg(last = true, value_name = "QEMU-ARGS")]
     args: Vec<OsString>,
+}
+
+/// Way in which the guest gets the device.
+enum Attachment {
+    Plugin(PathBuf),
+    VfioUser(vfio_user::Place),
 }
 
 /// Options of the device that the library takes (`qemu-glue/src/options.rs`).
@@ -92,9 +104,14 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let headline = headline(&description);
     let device = description.device.clone();
     into_guest_memory(&mut description, |_| true);
-    let plugin = match &args.plugin {
-        Some(plugin) => plugin.clone(),
-        None => find_plugin()?,
+    let by = match (&args.plugin, args.vfio_user) {
+        (_, true) if !options.is_empty() => {
+            let what = format!("--set {}: an option of the plugin", options.join(", "));
+            return Err(Failure::new(what).hint("leave it out with --vfio-user"));
+        }
+        (_, true) => Attachment::VfioUser(vfio_user::Place::new()?),
+        (Some(plugin), false) => Attachment::Plugin(plugin.clone()),
+        (None, false) => Attachment::Plugin(find_plugin()?),
     };
     let observe = args.observing.of_server(&description)?;
     let listen = args.listen.clone().unwrap_or_else(own_address);
@@ -118,9 +135,18 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         let bound = Server::bind(&listen, description, server).await;
         let mut server = bound.map_err(|error| args.faults.bind_failure(error))?;
         parts.meet(&mut server).await?;
-        let address = server.local_address();
-        let _programs = parts.start(address)?;
-        let mut command = command(args, &options, &plugin, address);
+        let (device, _socket) = match &by {
+            Attachment::Plugin(plugin) => {
+                (plugin_arguments(plugin, &options, server.local_address()), None)
+            }
+            Attachment::VfioUser(place) => {
+                server.add_vfio_user(&place.address()).await.map_err(Failure::new)?;
+                let socket = place.for_child()?;
+                (vfio_user::arguments(&args.args, &socket), Some(socket))
+            }
+        };
+        let _programs = parts.start(server.local_address())?;
+        let mut command = command(args, device);
         child::end_with_parent(command.as_std_mut());
         let mut child = command.spawn().map_err(|error| {
             Failure::new(format!("cannot start {}: {error}", args.qemu.display()))
@@ -169,17 +195,22 @@ fn name_device_options(failure: Failure, platform: &PlatformArgs) -> Failure {
     failure.hint(hint)
 }
 
-fn command(args: &Args, device: &[String], plugin: &Path, address: &Address) -> Command {
-    let mut command = Command::new(&args.qemu);
+/// Returns the arguments by which the plugin gives the guest the device.
+fn plugin_arguments(plugin: &Path, device: &[String], address: &Address) -> Vec<String> {
     let mut options =
         format!("{},connect={}", doubled(&plugin.to_string_lossy()), doubled(&address.to_string()));
     for option in device {
         options = format!("{options},{}", doubled(option));
     }
+    vec!["-plugin".to_owned(), options]
+}
+
+fn command(args: &Args, device: Vec<String>) -> Command {
+    let mut command = Command::new(&args.qemu);
     if machine(&args.args).is_none() {
         command.args(usual_machine(&args.qemu));
     }
-    command.args(&args.args).arg("-plugin").arg(options).kill_on_drop(true);
+    command.args(&args.args).args(device).kill_on_drop(true);
     command
 }
 
@@ -282,7 +313,8 @@ mod tests {
     fn started(line: &[&str]) -> Vec<String> {
         let args = parsed(line);
         let device = args.platform.clone().take_settings(&DEVICE_OPTIONS);
-        let command = command(&args, &device, Path::new("/lib/a,b.so"), &Address::Unix("/tmp/s".into()));
+        let address = Address::Unix("/tmp/s".into());
+        let command = command(&args, plugin_arguments(Path::new("/lib/a,b.so"), &device, &address));
         command.as_std().get_args().map(|arg| arg.to_string_lossy().into_owned()).collect()
     }
 

@@ -99,6 +99,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "SOURCE", default_value = "free")]
     remote_port_time: RemotePortTime,
 
+    /// Listen also for hypervisors that speak vfio-user, such as QEMU from 10.1 on, at unix:PATH. Each has the device as a PCI function of
+    /// its guest, whose memory it reads and writes: this implies --guest-memory
+    #[arg(long, value_name = "ADDR", conflicts_with = "restore")]
+    vfio_user: Vec<Address>,
+
     /// Stop simulated time at the start of each platform, until a debugger (`vp attach`) continues it
     #[arg(long)]
     stopped: bool,
@@ -201,7 +206,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         Some((description, saved)) => (description, Some(saved)),
         None => (args.platform.description("nv_small")?, None),
     };
-    if args.guest_memory {
+    if args.guest_memory || !args.vfio_user.is_empty() {
         into_guest_memory(&mut description, |_| true);
     }
     let parts = args.parts.of(&mut description)?;
@@ -243,6 +248,10 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             let (peer, channels) = (Peer::Host { time: args.remote_port_time.into() }, args.parts.channels());
             let address = server.add_remote_port(place, peer, channels).await.map_err(Failure::new)?;
             info!("Remote-Port at {address}: {}", args.parts.channels());
+        }
+        for address in &args.vfio_user {
+            let address = server.add_vfio_user(address).await.map_err(Failure::new)?;
+            info!("vfio-user at {address}");
         }
         let _programs = parts.start(server.local_address())?;
         server.run(interrupted).await;

@@ -44,7 +44,17 @@ impl Served {
         Served::with(address, options, description())
     }
 
-    pub fn with(address: &str, mut options: Options, description: Description) -> Served {
+    pub fn with(address: &str, options: Options, description: Description) -> Served {
+        Served::with_all(address, None, options, description)
+    }
+
+    /// Serves over vfio-user too, at that address.
+    pub fn with_all(
+        address: &str,
+        vfio_user: Option<Address>,
+        mut options: Options,
+        description: Description,
+    ) -> Served {
         let address: Address = address.parse().unwrap();
         let recorded = Arc::new(Recorded::new());
         options.observe.get_or_insert(recorded.clone());
@@ -53,7 +63,10 @@ impl Served {
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build();
             runtime.unwrap().block_on(async {
-                let server = Server::bind(&address, description, options).await.unwrap();
+                let mut server = Server::bind(&address, description, options).await.unwrap();
+                if let Some(address) = vfio_user {
+                    server.add_vfio_user(&address).await.unwrap();
+                }
                 told.send(server.local_address().clone()).unwrap();
                 server.run(async { drop(stopped.await) }).await;
             });

@@ -2,6 +2,7 @@
 
 use crate::common::process::Ended as _;
 use crate::common::tools;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,6 +10,11 @@ use crate::common::beside::{VP, check, library, root, text};
 
 /// Runs `examples/NAME/run`, and returns what it says.
 fn run(name: &str, arguments: &[&str]) -> String {
+    run_with(name, arguments, &[])
+}
+
+/// Runs it as [`run`] does, with these variables.
+fn run_with(name: &str, arguments: &[&str], variables: &[(&str, &OsStr)]) -> String {
     let plugin = plugin();
     let output = Command::new(root().join("examples").join(name).join("run"))
         .args(arguments)
@@ -17,6 +23,7 @@ fn run(name: &str, arguments: &[&str]) -> String {
         .env("LIBVP", library())
         .env("MADE", Path::new(VP).with_file_name("rtl-examples"))
         .env("OPT", "-O1")
+        .envs(variables.iter().copied())
         .current_dir(root())
         .ended();
     check(name, &output);
@@ -141,7 +148,34 @@ fn a_guest_of_qemu_uses_an_accelerator_in_rtl() {
         let needs = format!("./test.sh gets {} and {libc}; cargo build -p vp-qemu", kernel.display());
         return tools::skipped(test, &format!("no Debian kernel for QEMU, or no plug-in ({needs})"));
     }
-    let said = run("rtl-accelerator", &["--latency", "20"]);
+    adds(&run("rtl-accelerator", &["--latency", "20"]));
+}
+
+#[test]
+fn a_pc_without_a_plugin_has_an_accelerator_in_rtl_as_a_pci_function() {
+    let test = "an accelerator in RTL as a PCI function";
+    if !tools::can_verilate(test) {
+        return;
+    }
+    let qemu = std::env::var("VP_QEMU_X86").unwrap_or_else(|_| "qemu-system-x86_64".to_owned());
+    let asked = Command::new(&qemu).args(["-M", "none", "-device", "vfio-user-pci,help"]).output();
+    if !asked.is_ok_and(|asked| asked.status.success()) {
+        let why = format!("no QEMU with vfio-user: {qemu} is none of 10.1 or newer (VP_QEMU_X86 names one)");
+        return tools::skipped(test, &why);
+    }
+    let kernel = root().join("target/guest-kernel-amd64/uio_pci_generic.ko");
+    if !kernel.exists() {
+        let needs = format!("no Debian kernel for QEMU (./test.sh gets {})", kernel.display());
+        return tools::skipped(test, &needs);
+    }
+    // What the other test makes at the same time lies elsewhere.
+    let made = Path::new(VP).with_file_name("rtl-examples-pci");
+    let variables = [("QEMU", qemu.as_ref()), ("MADE", made.as_os_str())];
+    adds(&run_with("rtl-accelerator", &["--pci", "--latency", "20"], &variables));
+}
+
+/// Checks what the guest's program and the command have said.
+fn adds(said: &str) {
     assert!(said.contains("identity 56414444"), "{said}");
     let sum = said.lines().find(|line| line.starts_with("4100 numbers are added in ")).unwrap_or_default();
     assert!(sum.ends_with(" cycles, status 1, then 0"), "{said}");

@@ -26,4 +26,5 @@ mod sessions;
 mod silence;
 mod terminal;
 mod tls;
+mod vfio_user;
 mod warnings;

@@ -6,12 +6,17 @@
 
 pub(crate) mod remote_port;
 pub(crate) mod renode;
+pub(crate) mod vfio_user;
+
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use bytes::BytesMut;
 use thiserror::Error;
 use vp_core::Time;
-use vp_hub::{Input, Output, PartyId};
+use vp_hub::{Input, Output, PartyId, PortIndex};
 use vp_models::platform::{Description, Port};
+use vp_shm::descriptors::Passed;
 
 /// State of things with which a session begins.
 pub(crate) struct SessionStart<'a> {
@@ -23,6 +28,48 @@ pub(crate) struct SessionStart<'a> {
     pub(crate) description: &'a Description,
     /// The simulated time.
     pub(crate) now: Time,
+}
+
+/// A part of a mapped memory, at addresses of a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SharedPart {
+    /// Addresses of the part.
+    pub(crate) range: Range<u64>,
+    /// Number of the memory.
+    pub(crate) memory: u64,
+    /// Offset of the first byte in it.
+    pub(crate) offset: u64,
+    /// True if the device may write it.
+    pub(crate) is_writeable: bool,
+}
+
+/// Task with files that an adapter's peer has passed, and that the platform's thread keeps.
+#[derive(Debug)]
+pub(crate) enum FileTask {
+    /// Maps bytes of a file, as memory of that number. Answered.
+    Map {
+        memory: u64,
+        file: Passed,
+        offset: u64,
+        size: u64,
+        /// Address of the memory for the device, for messages.
+        address: u64,
+    },
+    /// Gives a memory up.
+    Unmap { memory: u64 },
+    /// From now on the platform accesses these parts behind a port directly, and asks for no others. Answered.
+    Share { port: PortIndex, parts: Vec<SharedPart> },
+    /// Keeps an eventfd, in place of one of that number. Answered.
+    Eventfd {
+        eventfd: u32,
+        file: Passed,
+        /// True if it is the peer who signals it.
+        is_heard: bool,
+    },
+    /// Gives an eventfd up, if there is one.
+    Forget { eventfd: u32 },
+    /// Signals an eventfd, if there is one.
+    Signal { eventfd: u32 },
 }
 
 /// One party at a hub, whose peer has a protocol of its own. `now` is the simulated time.
@@ -37,6 +84,11 @@ pub(crate) trait Adapter: Send {
     /// something that is not a greeting. Before that the peer is sent the adapter's own greeting, and nothing
     /// else happens.
     fn is_greeted(&self, bytes: &[u8]) -> bool;
+
+    /// Files have come beside bytes of a stream; after those, `behind` bytes wait in all for [`receive`](Self::receive).
+    fn add_files(&mut self, _stream: usize, files: VecDeque<Passed>, _behind: usize) {
+        drop(files);
+    }
 
     /// Takes the complete messages from the bytes that have come on a stream: the first stream is 0. The
     /// remaining bytes are passed again, with those that follow.
@@ -75,6 +127,17 @@ pub(crate) trait Adapter: Send {
 
     /// The next input for the hub.
     fn next_input(&mut self) -> Option<Input>;
+
+    /// The next task with files.
+    fn next_file_task(&mut self) -> Option<FileTask> {
+        None
+    }
+
+    /// A task that is answered is done; or the reason, for people, for which it is not.
+    fn file_task_done(&mut self, _result: Result<(), String>) {}
+
+    /// The peer has signalled an eventfd.
+    fn is_signalled(&mut self, _eventfd: u32) {}
 
     /// The next bytes to write, and on which stream: by one call, as far as the stream takes it.
     fn next_output(&mut self) -> Option<(usize, &mut BytesMut)>;

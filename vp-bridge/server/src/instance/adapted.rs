@@ -9,11 +9,12 @@ use bytes::BytesMut;
 use rustix::event::{PollFd, PollFlags};
 use tokio::sync::oneshot;
 use vp_core::Time;
-use vp_hub::{Input, Output};
+use vp_hub::{DirectRange, Input, Output, PortIndex};
 use vp_protocols::native::SessionId;
 use vp_transport::Socket;
 
 use super::message::JoiningAdapter;
+use super::passed_files::{Carried, PassedFiles};
 use crate::adapters::{Adapter, SessionEnd, SessionStart};
 use crate::session_end::SessionOutcome;
 
@@ -33,6 +34,7 @@ pub(super) struct AdaptedSession {
     pub(super) since: Instant,
     streams: Vec<AdaptedStream>,
     adapter: Box<dyn Adapter>,
+    files: PassedFiles,
     landing: Box<[u8]>,
     /// Time at which something last came, or the adapter was informed of the silence.
     heard: Instant,
@@ -71,6 +73,7 @@ impl AdaptedSession {
             since: Instant::now(),
             streams: sockets.into_iter().map(stream).collect(),
             adapter,
+            files: PassedFiles::new(),
             landing: vec![0; READ].into(),
             heard: Instant::now(),
             has_passed: true,
@@ -129,6 +132,9 @@ impl AdaptedSession {
             let done = self.adapter.is_silent();
             self.note(done);
         }
+        if let Some(eventfd) = self.files.signalled() {
+            self.adapter.is_signalled(eventfd);
+        }
         for number in 0..self.streams.len() {
             if self.end.is_none() && self.reads() {
                 let done = self.read(number, now);
@@ -150,8 +156,8 @@ impl AdaptedSession {
     }
 
     fn read(&mut self, number: usize, now: Time) -> Result<(), SessionEnd> {
-        let stream = &mut self.streams[number];
-        match stream.socket.read(&mut self.landing) {
+        let (stream, mut files) = (&mut self.streams[number], VecDeque::new());
+        match stream.socket.receive(&mut self.landing, &mut files) {
             // What had no room before may have it now.
             Ok(None) if stream.input.is_empty() => Ok(()),
             Ok(None) => self.receive(number, now),
@@ -166,6 +172,9 @@ impl AdaptedSession {
                 self.heard = Instant::now();
                 self.has_passed = true;
                 stream.input.extend_from_slice(&self.landing[..read]);
+                if !files.is_empty() {
+                    self.adapter.add_files(number, files, stream.input.len());
+                }
                 self.receive(number, now)?;
                 if !self.streams[number].input.is_empty() {
                     self.streams[number].socket.acknowledge_at_once();
@@ -200,12 +209,28 @@ impl AdaptedSession {
     fn wanted(&mut self) -> impl Iterator<Item = PollFd<'_>> {
         let reads = self.reads();
         let written = self.adapter.next_output().map(|(number, _)| number);
-        self.streams.iter().enumerate().filter_map(move |(number, stream)| {
+        let streams = self.streams.iter().enumerate().filter_map(move |(number, stream)| {
             let mut flags = PollFlags::empty();
             flags.set(PollFlags::IN, reads);
             flags.set(PollFlags::OUT, written == Some(number));
             (!flags.is_empty()).then(|| PollFd::new(&*stream.socket, flags))
-        })
+        });
+        streams.chain(self.files.wanted())
+    }
+
+    /// Collects what the adapter has for the hub, and carries out its tasks with files meanwhile.
+    fn collect(&mut self, id: SessionId, inputs: &mut VecDeque<AdaptedInput>) {
+        loop {
+            while let Some(input) = self.adapter.next_input() {
+                inputs.push_back(AdaptedInput::Hub(input));
+            }
+            let Some(task) = self.adapter.next_file_task() else { return };
+            match self.files.carry_out(task, &self.name) {
+                Carried::Told(result) => self.adapter.file_task_done(result),
+                Carried::Done => {}
+                Carried::Share(port, parts) => inputs.push_back(AdaptedInput::Share(id, port, parts)),
+            }
+        }
     }
 }
 
@@ -223,11 +248,19 @@ impl Drop for AdaptedSession {
     }
 }
 
+/// Input of an adapter for the hub.
+pub(super) enum AdaptedInput {
+    /// An input.
+    Hub(Input),
+    /// The memory behind a port that a session shares from now on.
+    Share(SessionId, PortIndex, Vec<DirectRange>),
+}
+
 /// The sessions of other protocols at a platform, and what they have for its hub.
 #[derive(Default)]
 pub(super) struct AdaptedSessions {
     sessions: Vec<(SessionId, AdaptedSession)>,
-    inputs: VecDeque<Input>,
+    inputs: VecDeque<AdaptedInput>,
 }
 
 impl AdaptedSessions {
@@ -337,13 +370,21 @@ impl AdaptedSessions {
     }
 
     fn collect(&mut self) {
-        for (_, session) in &mut self.sessions {
-            self.inputs.extend(std::iter::from_fn(|| session.adapter.next_input()));
+        for (id, session) in &mut self.sessions {
+            session.collect(*id, &mut self.inputs);
+        }
+    }
+
+    /// A session's memory is shared, or is not for a reason.
+    pub(super) fn is_shared(&mut self, session: SessionId, result: Result<(), String>) {
+        if let Some(adapted) = self.get_mut(session) {
+            adapted.adapter.file_task_done(result);
+            self.collect();
         }
     }
 
     /// The next input for the hub.
-    pub(super) fn next_input(&mut self) -> Option<Input> {
+    pub(super) fn next_input(&mut self) -> Option<AdaptedInput> {
         self.inputs.pop_front()
     }
 

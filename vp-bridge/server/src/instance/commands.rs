@@ -4,7 +4,7 @@ use bytes::Bytes;
 use vp_hub::{Input, MemoryGuarantees, RequestId as HubRequest, Tag};
 use vp_protocols::native::{ErrorCode, Offer, Reply, Request, RequestId, SessionId, TimeMode};
 
-use super::adapted::AdaptedSession;
+use super::adapted::{AdaptedInput, AdaptedSession};
 use super::inbox::PlatformCommand;
 use super::member::Member;
 use super::message::{JoiningAdapter, JoiningSession, SessionCommand, ToSession};
@@ -194,7 +194,13 @@ impl PlatformThread {
     /// Gives the hub what the adapters of other protocols have for it.
     pub(super) fn take_adapted_inputs(&mut self) {
         while let Some(input) = self.adapted.next_input() {
-            self.handle(input);
+            match input {
+                AdaptedInput::Hub(input) => self.handle(input),
+                AdaptedInput::Share(session, port, parts) => {
+                    let shared = self.hub.access_directly(translate::party(session), port, parts);
+                    self.adapted.is_shared(session, shared.map_err(|failure| failure.reason));
+                }
+            }
         }
     }
 

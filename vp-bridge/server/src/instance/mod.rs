@@ -24,6 +24,7 @@ mod notices;
 mod observed;
 mod owners;
 mod partners;
+mod passed_files;
 mod permits;
 mod quota;
 mod rights;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use vp_hub::{DirectMemory, DirectRange, PartyCommand, Tag};
+use vp_hub::{DirectRange, PartyCommand, Tag};
 use vp_models::platform::PortKind;
 use vp_protocols::native::{
     self, ErrorCode, OpenRing, PortId, RegisterRead, RegisterWrite, Reply, Request, RequestId, SessionId,
@@ -13,6 +13,7 @@ use vp_shm::{Deferred, Region};
 
 use super::files::File;
 use super::member::Member;
+use super::passed_files::Mapped;
 use super::quota::{QuotaExceeded, QuotaShare, Usage};
 use super::{Failure, PlatformThread, translate};
 
@@ -23,19 +24,6 @@ const JOBS: usize = 1024;
 
 /// The tag of all accesses of a ring, beyond the numbers of requests: they are answered in their order.
 const IN_RING: Tag = Tag(1 << 32);
-
-/// A mapped region, as the platform's bus reaches it. When it is unmapped all of its file's pages may have to be freed.
-struct Mapped(Deferred<(Region, [QuotaShare; 2])>);
-
-impl DirectMemory for Mapped {
-    fn read(&self, offset: u64, into: &mut [u8]) -> bool {
-        self.0.0.read(offset, into)
-    }
-
-    fn write(&self, offset: u64, bytes: &[u8]) -> bool {
-        self.0.0.write(offset, bytes)
-    }
-}
 
 /// A session's ring.
 pub(super) struct Ring {
@@ -90,7 +78,7 @@ impl PlatformThread {
             };
             match Region::map(file, offset, size) {
                 Ok(region) => {
-                    let memory = Rc::new(Mapped(Deferred::new((region, taken))));
+                    let memory = Rc::new(Mapped::new(region, taken));
                     parts.push(DirectRange { range: base..end, memory });
                 }
                 Err(error) => return refuse(ErrorCode::Unsupported, &error.to_string()),
