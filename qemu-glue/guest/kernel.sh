@@ -87,7 +87,10 @@ fi
 series=$(echo "$release" | cut -d. -f1,2)
 headers=linux-headers-$release
 from_index apt-get download "$headers:$arch=$version" "$(depends "$headers" linux-headers-)=$version" \
-  "$(depends "$headers" linux-kbuild-):$host=$version" "linux-source-$series=$version"
+  "linux-source-$series=$version"
+# Architectures are built one after the other, so this machine's may have the programs of the next or last revision alone.
+kbuild=$(depends "$headers" linux-kbuild-):$host
+from_index apt-get download "$kbuild=$version" || from_index apt-get download "$kbuild"
 
 for package in linux-headers-*.deb linux-kbuild-*.deb; do
   dpkg -x "$package" root

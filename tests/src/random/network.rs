@@ -7,8 +7,8 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_host::network::{
     Activation, Bias, ChannelProduct, Choices, Converter, Convolution, CpuProgram, CubeAxes, Elementwise,
-    Encoding, Function, Lines, LookUp, Method, Network, NetworkLayer, Normalisation, Operation, PairMethod,
-    Pooling, Scales, Scaling, Shape, Slice, Slope, Sum, Window,
+    Encoding, Function, Interleaving, Lines, LookUp, Method, Network, NetworkLayer, Normalisation, Operation,
+    PairMethod, Pooling, Scales, Scaling, Shape, Slice, Slope, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
 use vp_tensors::{Binary, ElementType, Graph, Node, Operator, Value, ValueId};
@@ -230,7 +230,7 @@ impl NetworkDraw {
                 place
             };
         let pixel = Window::PIXEL;
-        match self.any(0..14) {
+        match self.any(0..15) {
             6 => {
                 let activation = self.activation(input.channels);
                 let scaling = Scaling {
@@ -281,8 +281,28 @@ impl NetworkDraw {
                 push(network, vec![source], input, Operation::Normalisation(normalisation));
             }
             2 if input.width < 30 && input.height < 30 => {
-                let output = Shape { width: 2 * input.width, height: 2 * input.height, ..input };
-                push(network, vec![source], output, Operation::Upsampling(2));
+                let factor = self.any(1..4);
+                let output = Shape { width: factor * input.width, height: factor * input.height, ..input };
+                push(network, vec![source], output, Operation::Upsampling(factor));
+            }
+            12 if input.width < 30 && input.height < 30 => {
+                let layers = network.layers.len() as u32;
+                let drawn: Vec<Option<usize>> = (0..6)
+                    .map(|_| self.any(0..layers + 1).checked_sub(1).map(|layer| layer as usize))
+                    .filter(|drawn| network.shape(*drawn) == input)
+                    .collect();
+                let sources = [vec![source; 2 - drawn.len().min(1)], drawn].concat();
+                let (along, output) = match self.any(0..2) {
+                    0 => {
+                        let width = sources.len() as u32 * input.width;
+                        (Interleaving::Columns, Shape { width, ..input })
+                    }
+                    _ => {
+                        let height = sources.len() as u32 * input.height;
+                        (Interleaving::Lines, Shape { height, ..input })
+                    }
+                };
+                push(network, sources, output, Operation::Interleaving(along));
             }
             3 => {
                 let residual = self.convolution(input, source, [1, 1], input.channels);

@@ -4,9 +4,9 @@
 
 use rayon::prelude::*;
 use vp_host::network::{
-    Activation, Bias, ChannelProduct, Converter, Convolution, Elementwise, Function, LookUp, Method, Network,
-    NetworkLayer, Normalisation, Operation, PairMethod, Pooling, Scales, Scaling, Shape, Slice, Slope, Sum,
-    Window,
+    Activation, Bias, ChannelProduct, Converter, Convolution, Elementwise, Function, Interleaving, LookUp,
+    Method, Network, NetworkLayer, Normalisation, Operation, PairMethod, Pooling, Scales, Scaling, Shape,
+    Slice, Slope, Sum, Window,
 };
 use vp_models::nvdla::numeric::Precision;
 
@@ -180,6 +180,7 @@ fn made<E: Integer>(layer: &NetworkLayer, inputs: &[Vec<E>], shapes: &[Shape], b
             })
         }
         Operation::Upsampling(factor) => enlarged(layer, &inputs[0], *factor),
+        Operation::Interleaving(along) => interleaved(layer, inputs, *along),
         Operation::SoftMax(softmax) => {
             let scale = f64::from(softmax.scale) / 65536.0;
             // A step of int16 is a 256th of one of int8.
@@ -230,6 +231,23 @@ pub(super) fn enlarged<E: Copy + Default + Send + Sync>(
     each(layer, |y, x, channel, _| {
         let Shape { width, channels, .. } = layer.input;
         input[(((y / factor) * width + x / factor) * channels + channel) as usize]
+    })
+}
+
+/// Columns or lines of cubes in turn.
+pub(super) fn interleaved<E: Copy + Default + Send + Sync>(
+    layer: &NetworkLayer,
+    inputs: &[Vec<E>],
+    along: Interleaving,
+) -> Vec<E> {
+    let count = inputs.len() as u32;
+    each(layer, |y, x, channel, _| {
+        let Shape { width, channels, .. } = layer.input;
+        let (of, [x, y]) = match along {
+            Interleaving::Columns => (x % count, [x / count, y]),
+            Interleaving::Lines => (y % count, [x, y / count]),
+        };
+        inputs[of as usize][((y * width + x) * channels + channel) as usize]
     })
 }
 

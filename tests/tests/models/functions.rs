@@ -185,3 +185,32 @@ fn units_that_would_start_at_several_numbers_start_at_the_input() {
     assert!(distance(&graph, &input, LARGE).signal_to_noise > 28.0);
     assert!(distance(&graph, &input, HALF).signal_to_noise > 50.0);
 }
+
+/// Weights are rounded, and so what a zero point takes off with them; and factors have few bits where kernels are small.
+#[test]
+fn kernels_of_small_weights_keep_their_biases() {
+    for at in 0..40 {
+        let mut draw = GraphDraw::new(100 + at, [1, 8, 6, 6]);
+        let input = draw.input();
+        let start = draw.graph.inputs[0];
+        // A channel that is always zero, which large weights multiply.
+        let weights = draw.numbers(&[8, 8, 1, 1], 0.5);
+        let mut biases = vec![0.5; 8];
+        biases[0] = -100.0;
+        let biases = draw.constant(Tensor::floats(vec![8], biases));
+        let made = draw.node(Operator::Conv(spatial(1, 1, 0, 1)), &[start, weights, biases], &[1, 8, 6, 6]);
+        let made = draw.relu(made);
+        let mut weights: Vec<f32> =
+            (0..8 * 9).map(|place| ((place * 37 + at as usize) % 101) as f32 / 200.0 - 0.25).collect();
+        weights[..9].iter_mut().for_each(|weight| *weight *= 2000.0);
+        let weights = draw.constant(Tensor::floats(vec![8, 1, 3, 3], weights));
+        let biases = (0..8).map(|kernel| 0.7 + kernel as f32 + at as f32 / 40.0).collect();
+        let biases = draw.constant(Tensor::floats(vec![8], biases));
+        let made = draw.node(Operator::Conv(spatial(3, 1, 1, 8)), &[made, weights, biases], &[1, 8, 6, 6]);
+        let made = draw.convolution(made, 4, &spatial(1, 1, 0, 1));
+        let graph = draw.finish(&[made]);
+        let lowered = lowered(&graph, "nv_large", Precision::Int8, &input).unwrap();
+        assert_eq!(lowered.on_cpu, [], "{at}");
+        ran(&lowered, "nv_large", &input);
+    }
+}

@@ -4,6 +4,8 @@ mod codes;
 mod floats;
 mod functions;
 mod graphs;
+mod outputs;
+mod pixels;
 mod quantised;
 mod refused;
 

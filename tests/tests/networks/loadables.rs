@@ -117,6 +117,29 @@ fn built_in_networks_give_the_bytes_of_their_plans() {
     }
 }
 
+/// The runtime has room for 80 letters of a tensor's name, and fills memories of blobs with `dep_graph` in their name again.
+#[test]
+fn names_are_such_as_the_runtime_takes() {
+    let long = "é".repeat(50);
+    let text = format!(
+        "name = 'n'\nseed = 1\ninput = {{ width = 8, height = 8, channels = 8 }}\n\
+         [[layer]]\nname = 'dep_graph'\nkind = 'convolution'\nkernels = 8\nkernel = [1, 1]\n\
+         [[layer]]\nname = '{long}'\nkind = 'convolution'\nkernels = 8\nkernel = [1, 1]\n"
+    );
+    let network = Network::parse(&text, &mut |file| Err(format!("no {file}"))).unwrap();
+    let config = Config::named("nv_small").unwrap();
+    let mut compiled = compile(&network, &config, &CompileOptions::default()).unwrap();
+    assert_eq!(compiled.contents.tensors[1].name, "é".repeat(40));
+    let refilled = compiled.contents.blobs.iter().filter(|blob| blob.name.contains("dep_graph"));
+    assert_eq!(refilled.map(|blob| &*blob.name).collect::<Vec<_>>(), ["task-0-dep_graph"]);
+    compiled.name_end(0, "picture");
+    compiled.name_end(1, "scores");
+    let loadable = Loadable::parse(&compiled.contents.write()).unwrap();
+    let ends = [loadable.inputs(), loadable.outputs()].concat();
+    let names = ends.iter().map(|end| &*loadable.tensor_of(end).unwrap().name).collect::<Vec<_>>();
+    assert_eq!(names, ["picture", "scores"]);
+}
+
 #[test]
 fn what_the_driver_cannot_program_is_refused_by_its_rule() {
     let sum = "name = 'n'\nseed = 1\ninput = { width = 8, height = 8, channels = 8 }\n\

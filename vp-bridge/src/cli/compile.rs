@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
 use vp_host::loadable::Generation;
-use vp_host::loadable::compile::{CompileOptions, Compiled, SoftMaxBy, compile};
+use vp_host::loadable::compile::{CompileError, CompileOptions, Compiled, SoftMaxBy, compile};
 use vp_host::network::{Form, Tensor};
 use vp_models::nvdla::numeric::Precision;
 
 /// The platform that is used if none is asked for.
-const DEFAULT_PLATFORM: &str = "nv_large";
+pub(super) const DEFAULT_PLATFORM: &str = "nv_large";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -64,13 +64,30 @@ pub(super) struct Args {
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    let written = [("--output", Some(&args.output)), ("--write-input", args.write_input.as_ref())];
+    let written = written.into_iter().filter_map(|(option, path)| Some((option, path?.as_path())));
+    for read in
+        [("NETWORK", &args.network)].into_iter().chain(args.input.iter().map(|path| ("--input", path)))
+    {
+        standard::check_apart([(read.0, read.1.as_path())].into_iter().chain(written.clone()))?;
+    }
     let description = args.platform.description(DEFAULT_PLATFORM)?;
     let config = &nvdla(&description)?.config;
     let Brought { network, input, model } =
         brought(&args.network, &args.input, config, (args.reading, &args.model))?;
     let options =
         CompileOptions { generation: args.interface, soft_max: args.soft_max, ..CompileOptions::default() };
-    let mut compiled = compile(&network, config, &options).map_err(Failure::new)?;
+    if model.is_some() && args.soft_max == SoftMaxBy::Runtime {
+        return Err(Failure::new(
+            "--soft-max runtime is for a network's layer of that kind: an ONNX model's is the application's",
+        ));
+    }
+    let mut compiled =
+        compile(&network, config, &options).map_err(|error| refused(&error, model.as_ref()))?;
+    // Outputs are the model's unless layers at its end are left out.
+    let known = if compiled.left.is_empty() { usize::MAX } else { 1 };
+    let ends = model.iter().flat_map(|model| &model.ends).enumerate().take(known);
+    ends.for_each(|(end, ModelEnd { name, .. })| compiled.name_end(end, name));
     let memory = input.map(|input| compiled.plan.input.pack(&input));
     if let (true, Some(memory)) = (args.fix_input, &memory) {
         compiled.fix_input(memory.clone());
@@ -91,28 +108,57 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     Ok(Verdict::Right)
 }
 
+/// The reason for which a network does not become a loadable, in the model's words where it is one's.
+fn refused(error: &CompileError, model: Option<&OutsideLoadable>) -> Failure {
+    /// Reasons that are told, at most.
+    const TOLD: usize = 8;
+    let reasons = model.map_or(&[][..], |model| &model.reasons);
+    if !matches!(error, CompileError::Cpu { .. }) || reasons.is_empty() {
+        return Failure::new(error);
+    }
+    let mut told = reasons.iter().take(TOLD).cloned().collect::<Vec<_>>().join("\n");
+    if reasons.len() > TOLD {
+        told += &format!("\nand {} more", reasons.len() - TOLD);
+    }
+    Failure::new(format!("between hardware layers the CPU has work, for which the runtime has no task\n{told}"))
+        .hint("vp plan shows all that is the CPU's; cut the model there, or compile it for a configuration with the unit")
+}
+
 /// Part of an ONNX model that is the application's.
-pub(super) struct ModelEnds {
+pub(super) struct OutsideLoadable {
+    /// Notes about what was taken for granted.
+    pub(super) notes: Vec<String>,
+    /// Reasons for which the CPU does something between hardware layers.
+    pub(super) reasons: Vec<String>,
     /// Nodes before the loadable and behind it.
     pub(super) nodes: [Vec<String>; 2],
-    /// Value of a step of the codes, and the code of zero, of the input and of each output.
-    pub(super) codes: Vec<(f32, i32)>,
+    /// The model's words for the network's input and for each of its outputs.
+    pub(super) ends: Vec<ModelEnd>,
+}
+
+/// A tensor of an ONNX model at which the loadable begins or ends.
+pub(super) struct ModelEnd {
+    pub(super) name: String,
+    /// Value of a step of the codes.
+    pub(super) scale: f32,
+    /// Code of zero.
+    pub(super) zero: i32,
 }
 
 /// Outline of a compiled network.
 struct Outline<'a> {
     args: &'a Args,
     compiled: &'a Compiled,
-    model: Option<&'a ModelEnds>,
+    model: Option<&'a OutsideLoadable>,
     bytes: usize,
 }
 
 impl Outline<'_> {
     /// Input and outputs: their names and tensors.
     fn ends(&self) -> impl Iterator<Item = (&str, &Tensor)> {
-        let Compiled { network, plan, .. } = self.compiled;
-        let names = network.outputs.iter().map(|&output| network.layers[output].name.as_str());
-        [("input", &plan.input)].into_iter().chain(names.zip(&plan.outputs))
+        let Compiled { contents, plan, .. } = self.compiled;
+        let names = contents.tensors.iter().map(|tensor| tensor.name.as_str());
+        names.zip([&plan.input].into_iter().chain(&plan.outputs))
     }
 
     /// Number of steps that are no work of the CPU.
@@ -121,11 +167,33 @@ impl Outline<'_> {
     }
 
     /// Meaning of the codes of an end, where a model says it.
-    fn codes(&self, end: usize) -> Option<(f32, i32)> {
-        // Outputs are the model's unless layers at its end are left out; codes of halves are the numbers themselves.
+    fn codes(&self, end: usize) -> Option<&ModelEnd> {
         let is_known = end == 0 || self.compiled.left.is_empty();
+        // Codes of halves are the numbers themselves.
         let model = self.model.filter(|_| is_known && self.compiled.network.precision != Precision::Fp16);
-        model.and_then(|model| model.codes.get(end).copied())
+        model.and_then(|model| model.ends.get(end))
+    }
+
+    /// Notes about what may surprise.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.model.map_or_else(Vec::new, |model| model.notes.clone());
+        let Compiled { network, plan, .. } = self.compiled;
+        if self.args.fix_input && plan.outputs.len() > 1 {
+            notes.push(format!(
+                "nvdla_runtime binds one output, and ends with a segmentation fault at {}: bind them with its library",
+                plan.outputs.len()
+            ));
+        }
+        if self.args.fix_input
+            && self.args.interface == Generation::Short
+            && network.precision != Precision::Fp16
+        {
+            notes.push(format!(
+                "nvdla_runtime of before April 2019 writes outputs of fp16 alone, and this one's are {}: use its library",
+                network.precision
+            ));
+        }
+        notes
     }
 
     fn show(&self, out: &mut impl Write) -> Result<(), Failure> {
@@ -147,13 +215,19 @@ impl Outline<'_> {
             self.args.interface
         )?;
         for (end, (name, tensor)) in self.ends().enumerate() {
-            let what = if end == 0 { "input" } else { "output" };
+            let what = match end {
+                0 if self.args.fix_input => "put in",
+                0 => "input",
+                _ => "output",
+            };
             let pixels = match tensor.form {
                 Form::Pixels { bytes, .. } => format!("pixels of {}", counted(u64::from(bytes), "byte")),
                 Form::Features { atom, .. } => format!("features in atoms of {atom} bytes"),
             };
             let codes = match self.codes(end) {
-                Some((scale, zero)) => format!(", a step of its codes is {scale:e}, zero is code {zero}"),
+                Some(ModelEnd { scale, zero, .. }) => {
+                    format!(", a step of its codes is {scale:e}, zero is code {zero}")
+                }
                 None => String::new(),
             };
             writeln!(
@@ -175,6 +249,9 @@ impl Outline<'_> {
                 writeln!(out, "{where_:<10} the application does {}", nodes.join(", "))?;
             }
         }
+        for note in self.notes() {
+            writeln!(out, "{:<10} {note}", "note")?;
+        }
         Ok(())
     }
 
@@ -192,8 +269,8 @@ impl Outline<'_> {
                     "height": tensor.shape.height,
                     "channels": tensor.shape.channels,
                     "bytes": tensor.bytes(),
-                    "scale": codes.map(|(scale, _)| scale),
-                    "zero": codes.map(|(_, zero)| zero),
+                    "scale": codes.map(|codes| codes.scale),
+                    "zero": codes.map(|codes| codes.zero),
                 })
             })
             .collect();
@@ -208,6 +285,8 @@ impl Outline<'_> {
             .with("hardware_layers", self.hardware_layers())
             .with("runtime_soft_max", self.compiled.on_cpu().collect::<Vec<_>>())
             .with("input", input)
+            .with("is_input_fixed", self.args.fix_input)
+            .with("notes", self.notes())
             .with("outputs", outputs)
             .with("application_before", nodes(0))
             .with("application_behind", left.iter().chain(nodes(1)).collect::<Vec<_>>())

@@ -1,6 +1,5 @@
 //! Options about files that are written while a platform runs, and what came of the files.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -15,7 +14,7 @@ use vp_observers::{
 use vp_server::{ObservePlatforms, PlatformObserver};
 
 use super::recording::RecordArgs;
-use super::{Failure, Verdict, text};
+use super::{Failure, Verdict, standard, text};
 use crate::cli::out;
 
 /// Options that say which files are written about what a platform does.
@@ -160,17 +159,7 @@ impl ObserveArgs {
             ("--memory-requests", memory_requests.as_deref()),
         ];
         let written = written.into_iter().filter_map(|(option, path)| Some((option, path?)));
-        let mut known = HashMap::new();
-        for (option, path) in others.into_iter().chain(written) {
-            let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            if let Some(other) = known.insert(whole, option) {
-                let path = path.display();
-                return Err(Failure::new(format!(
-                    "{other} and {option} both name {path}: each needs a file of its own"
-                )));
-            }
-        }
-        Ok(())
+        standard::check_apart(others.into_iter().chain(written))
     }
 
     fn files(&self) -> Files {

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use std::collections::HashMap;
 use std::io::{self, Error, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -45,6 +46,21 @@ pub(super) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure>
     }
     vp_observers::write_whole(path, bytes)
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Checks that each of these files, by who names it, has a name of its own: of two of one name only one would be there in the end.
+pub(super) fn check_apart<'a>(files: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Result<(), Failure> {
+    let mut known = HashMap::new();
+    for (option, path) in files {
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        if let Some(other) = known.insert(whole, option) {
+            let path = path.display();
+            return Err(Failure::new(format!(
+                "{other} and {option} both name {path}: each needs a file of its own"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Returns true if one of these files, which an option names, is standard output: then no text goes there.

@@ -48,9 +48,7 @@ pub struct NetworkFacts {
 impl NetworkFacts {
     /// Of a network, and the text that it was read from if that is TOML.
     pub(super) fn of(network: &Network, text: Option<&str>) -> NetworkFacts {
-        let is_cpu = |operation: &Operation| {
-            matches!(operation, Operation::Upsampling(_) | Operation::SoftMax(_) | Operation::Cpu(_))
-        };
+        let is_cpu = |operation: &Operation| matches!(operation, Operation::SoftMax(_) | Operation::Cpu(_));
         let cpu = network.layers.iter().filter(|layer| is_cpu(&layer.operation));
         let used = network.layers.iter().flat_map(|layer| modes(&layer.operation).iter().copied());
         let Choices { compression, winograd } = network.choices;
@@ -300,7 +298,8 @@ mod tests {
         assert_eq!(facts("digits").weights, WeightSource::Files);
         let yolo = facts("yolov3_tiny");
         assert_eq!(yolo.weights, WeightSource::MadeUp);
-        assert_eq!(yolo.cpu, ["up", "coarse_up"]);
+        assert!(yolo.cpu.is_empty());
+        assert_eq!(facts("alexnet").cpu, ["probabilities"]);
         assert!(yolo.modes.contains(&Mode::Features) && !yolo.modes.contains(&Mode::Winograd));
         let mixed = "[[layer]]\nkind = 'convolution'\nweights = 'a.i8'\n[[layer]]\nkind = 'convolution'";
         assert_eq!(weight_source(mixed), WeightSource::Mixed);

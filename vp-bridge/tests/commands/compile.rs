@@ -52,6 +52,10 @@ fn a_models_loadable_gives_the_models_answers() {
         let scores: Vec<i8> =
             fs::read(folder.join("out.i8")).unwrap().iter().map(|it| it.cast_signed()).collect();
         assert_eq!(scores, [-27, 6, 72, -1, 5, -42, -26, 5, 18, -11], "{platform}, {interface}");
+        // As elements, which lie in memory as an image's pixels.
+        let dense = ["run", "digits.nvdla", "--platform", platform, "--input", "digit.i8"];
+        printed(&vp(&[&dense[..], &["--output", "dense.i8"]].concat(), folder));
+        assert_eq!(fs::read(folder.join("dense.i8")).unwrap(), fs::read(folder.join("out.i8")).unwrap());
         let fixed = [&compile[..], &["--input", "digit.i8", "--fix-input"]].concat();
         printed(&vp(&fixed, folder));
         printed(&vp(&["run", "digits.nvdla", "--platform", platform, "--output", "fixed.i8"], folder));
@@ -67,6 +71,23 @@ fn layers_at_the_end_are_the_applications() {
     assert!(shown.contains("behind     the application does `probabilities` (soft-max)\n"), "{shown}");
     let shown = printed(&vp(&["loadable", "show", "lenet.nvdla"], folder.path()));
     assert!(shown.contains("fits       nv_large"), "{shown}");
+}
+
+#[test]
+fn cubes_that_are_joined_with_gaps_at_the_end_are_outputs_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let compile = ["compile", "yolov3_tiny", "--input-size", "64x64", "-o", "yolo.nvdla"];
+    let shown = printed(&vp(&compile, folder.path()));
+    assert!(shown.contains("behind     the application does `outputs` (a concatenation)\n"), "{shown}");
+    assert!(shown.contains("\noutput     fine: ") && shown.contains("\noutput     coarse_up: "), "{shown}");
+    let told = vp(&["run", "yolo.nvdla", "--output", "boxes.bin"], folder.path());
+    let told = String::from_utf8(told.stderr).unwrap();
+    assert!(told.starts_with("error: the loadable has 2 outputs, and boxes.bin takes one"), "{told}");
+    printed(&vp(&["run", "yolo.nvdla", "--output", "boxes.npz"], folder.path()));
+    let archive = fs::read(folder.path().join("boxes.npz")).unwrap();
+    for name in ["fine.npy", "coarse_up.npy"] {
+        assert!(archive.windows(name.len()).any(|part| part == name.as_bytes()), "{name}");
+    }
 }
 
 #[test]
@@ -92,9 +113,14 @@ fn a_soft_max_of_fp16_is_the_runtimes_if_asked() {
 fn what_the_vendors_software_cannot_run_is_named_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let told = refused(&["compile", "yolov3_tiny", "-o", "yolo.nvdla"], folder);
+    let between = "name = 'n'\nseed = 1\ninput = { width = 1, height = 1, channels = 8 }\n\
+        [[layer]]\nname = 'one'\nkind = 'convolution'\nkernels = 8\nkernel = [1, 1]\n\
+        [[layer]]\nname = 'shares'\nkind = 'soft-max'\nscale = 1\n\
+        [[layer]]\nname = 'two'\nkind = 'convolution'\nkernels = 8\nkernel = [1, 1]\n";
+    fs::write(folder.join("between.toml"), between).unwrap();
+    let told = refused(&["compile", "between.toml", "-o", "between.nvdla"], folder);
     assert!(
-        told.starts_with("error: the CPU does `up` (upsampling), for which the runtime has no task"),
+        told.starts_with("error: the CPU does `shares` (soft-max), for which the runtime has no task"),
         "{told}"
     );
     let told =
@@ -113,6 +139,12 @@ fn what_the_vendors_software_cannot_run_is_named_and_nothing_is_written() {
     assert!(told.contains("no-such"), "{told}");
     let told = refused(&["compile", "lenet", "-o", "no-folder/f.nvdla"], folder);
     assert!(told.starts_with("error: cannot write no-folder/f.nvdla"), "{told}");
+    let told =
+        refused(&["compile", "lenet", "-o", "f.nvdla", "--input", "i", "--write-input", "f.nvdla"], folder);
+    assert!(told.contains("--output and --write-input both name f.nvdla"), "{told}");
+    fs::write(folder.join("m.onnx"), "a model").unwrap();
+    let told = refused(&["compile", "m.onnx", "-o", "m.onnx"], folder);
+    assert!(told.contains("NETWORK and --output both name m.onnx"), "{told}");
     let told = refused(&["compile", "lenet", "--fix-input", "-o", "f.nvdla"], folder);
     assert!(told.contains("--input"), "{told}");
 }

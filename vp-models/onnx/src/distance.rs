@@ -1,6 +1,6 @@
 //! Distances of a network's numbers from those of its model in floats.
 
-use crate::lower::{Lowered, TailSource};
+use crate::lower::Lowered;
 use std::collections::HashMap;
 use vp_host::network::NetworkLayer;
 use vp_tensors::{GraphError, Tensor, ValueId};
@@ -50,7 +50,6 @@ impl Lowered {
         for (at, origin) in self.layers.iter().enumerate() {
             if origin.value.is_some() && !self.network.outputs.contains(&at) {
                 self.network.outputs.push(at);
-                self.outputs.push(origin.output.clone());
             }
         }
     }
@@ -77,17 +76,12 @@ impl Lowered {
                 return;
             };
             let NetworkLayer { name, output: shape, .. } = &self.network.layers[layer];
-            let numbers = self.outputs[output].decode(&outputs[output], *shape, self.network.precision);
+            let numbers = self.layers[layer].output.decode(&outputs[output], *shape, self.network.precision);
             let distance = LayerDistance { layer: name.clone(), distance: Distance::of(expected, &numbers) };
             found.push((layer, distance));
         })?;
         found.sort_by_key(|(layer, _)| *layer);
         Ok(found.into_iter().map(|(_, distance)| distance).collect())
-    }
-
-    /// Number of the network's outputs that the model's outputs are made of.
-    pub fn model_outputs(&self) -> usize {
-        self.tail_sources.iter().filter(|source| matches!(source, TailSource::Output(_))).count()
     }
 }
 

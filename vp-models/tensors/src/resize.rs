@@ -97,6 +97,24 @@ fn nearest(mode: NearestMode, coordinate: f32) -> f32 {
     }
 }
 
+impl Resize {
+    /// Returns true if an axis so much longer has each element of the input as often as it is longer, one after the other.
+    pub fn repeats(&self, input: usize, output: usize) -> bool {
+        let times = output.checked_div(input).filter(|times| *times > 0 && times * input == output);
+        times.is_some_and(|times| {
+            let extent = Extent { input, output, scale: times as f32 };
+            self.interpolation == Interpolation::Nearest
+                && (0..output).all(|at| self.place(extent, at) == at / times)
+        })
+    }
+
+    /// Element of the input that is nearest to one of the output.
+    fn place(&self, extent: Extent, at: usize) -> usize {
+        let place = nearest(self.nearest, coordinate(self.coordinates, extent, at));
+        (place.max(0.0) as usize).min(extent.input.saturating_sub(1))
+    }
+}
+
 /// Runs `Resize`.
 pub(crate) fn run(
     resize: &Resize,
@@ -105,12 +123,9 @@ pub(crate) fn run(
 ) -> Result<Elements, OperatorError> {
     let input = tensors.required(0)?;
     let extents = extents(types)?;
-    let last = |extent: Extent| extent.input.saturating_sub(1);
     if resize.interpolation == Interpolation::Nearest {
         let axis = |&extent: &Extent| -> Vec<Option<usize>> {
-            let place =
-                |at| nearest(resize.nearest, coordinate(resize.coordinates, extent, at)).max(0.0) as usize;
-            (0..extent.output).map(|at| Some(place(at).min(last(extent)))).collect()
+            (0..extent.output).map(|at| Some(resize.place(extent, at))).collect()
         };
         let places: Vec<_> = extents.iter().map(axis).collect();
         return Ok(match &input.elements {

@@ -12,7 +12,9 @@ use super::layers::{FloatAverage, added_up, is_negative, pdp_results, tile_sums}
 use super::lut::{Unit, look_up};
 use super::{FP16, FP17, FP32, pick, store};
 use crate::reference::cpu::evaluated;
-use crate::reference::network::{each, enlarged, lut, part, side_by_side, softmax, tables, under};
+use crate::reference::network::{
+    each, enlarged, interleaved, lut, part, side_by_side, softmax, tables, under,
+};
 use crate::reference::tiles::four_times_transformed;
 use crate::reference::{CubePlace, Format, Lut, PdpLayer, PoolingMethod};
 
@@ -120,6 +122,7 @@ fn made(layer: &NetworkLayer, inputs: &[Vec<u16>], shapes: &[Shape], by_winograd
             })
         }
         Operation::Upsampling(factor) => enlarged(layer, &inputs[0], *factor),
+        Operation::Interleaving(along) => interleaved(layer, inputs, *along),
         Operation::SoftMax(by) => {
             let scale = f64::from(by.scale) / 65536.0;
             let number =

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use vp_host::LocalHost;
-use vp_host::loadable::{Loadable, fit, run_from};
-use vp_host::trace::Trace;
+use vp_host::loadable::{Loadable, run_from};
 use vp_host::trace::made::{Recorder, Script};
+use vp_host::trace::{Trace, TraceSource};
 use vp_models::platform::Platform;
 
 use super::super::platform_args;
@@ -56,7 +56,11 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     };
     let chosen = match &args.platform {
         Some(platform) => platform.clone(),
-        None => fit::choose(&loadable, &[]).map_err(|error| wrong(file, error))?.platform.to_owned(),
+        None => {
+            let source = TraceSource::of(file);
+            let choice = run::platform::of_loadable(source.as_ref(), &loadable);
+            choice.map_err(|error| wrong(file, error))?.platform.to_owned()
+        }
     };
     let description = platform_args::load(&chosen)?;
     let inputs = run::inputs(&loadable, &args.input)?;

@@ -77,7 +77,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     input: Vec<PathBuf>,
 
-    /// File for a loadable's output: .dimg as the vendor's runtime writes it, else its elements ordered by channel, line and column;
+    /// File for a loadable's output: .dimg as the vendor's runtime writes it, .npy or (of all outputs) .npz, else its elements ordered by
+    /// channel, line and column;
     /// for a network's output: its elements ordered by line, column and channel, frame after frame
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -366,6 +367,7 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     if let [source] = sources.as_slice() {
         let mut trace = Trace::load(&source.script).map_err(Failure::new)?;
         tensors::give(&mut trace, &args.input)?;
+        tensors::check(&trace, args.output.as_deref())?;
         let chosen = platform::of(source, &trace);
         let play = || play(&trace, &chosen, (args, &args.host), &mut tables);
         return one(Run::of(&source.name, &chosen.platform, play), args);

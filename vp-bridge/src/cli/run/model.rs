@@ -15,6 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use vp_host::network::{CpuModel, Measured};
 use vp_models::nvdla::config::Config;
+use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Description;
 use vp_onnx::lower::{LowerOptions, Lowered, RangeMethod, WeightScales};
 use vp_onnx::samples::{self, Answers, Labels, answers};
@@ -67,6 +68,27 @@ impl ModelArgs {
         *self != ModelArgs::default()
     }
 
+    /// Returns true if options about what comes out are given.
+    pub(super) fn is_about_answers(&self) -> bool {
+        self.labels.is_some() || self.distance
+    }
+
+    /// Options about integers that a model in fp16 has no use for.
+    fn unused(&self, lowered: &Lowered) -> Option<String> {
+        let ModelArgs { calibrate, ranges, scales, .. } = self;
+        let given = [
+            ("--calibrate", calibrate.is_some()),
+            ("--ranges", ranges.is_some()),
+            ("--scales", scales.is_some()),
+        ];
+        let given: Vec<&str> =
+            given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
+        let is_unused = lowered.network.precision == Precision::Fp16 && !given.is_empty();
+        is_unused.then(|| {
+            format!("{} without effect: it runs in fp16; --precision int8 is the other way", given.join(", "))
+        })
+    }
+
     /// Samples by whose ranges a model is quantised.
     pub(super) fn calibrates(&self) -> Option<&Path> {
         self.calibrate.as_deref()
@@ -114,6 +136,7 @@ pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
         }
         let input = lowered.encode(&inputs).map_err(Failure::new)?;
         let network = lowered.network.clone();
+        opened.notes.extend(args.model.unused(&lowered));
         let model = BroughtModel {
             own_outputs,
             outputs: opened.output_names().into_iter().map(str::to_owned).collect(),
@@ -147,6 +170,7 @@ pub(super) fn lowered(
     let given = given(&opened, inputs)?;
     let example = given.clone().unwrap_or_else(|| opened.example(1));
     let lowered = opened.lower(config, &options, &example).map_err(Failure::new)?;
+    opened.notes.extend(args.unused(&lowered));
     Ok(LoweredModel { lowered, given, notes: opened.notes })
 }
 

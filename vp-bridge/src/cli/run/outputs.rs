@@ -79,6 +79,7 @@ mod tests {
             offset: 0,
             bytes: bytes.len() as u64,
             widest_atom: 64,
+            pixel_bytes: None,
         };
         Output { tensor: Some(tensor), memory: Memory::Primary, base: 0xc000_0000, bytes: bytes.to_vec() }
     }

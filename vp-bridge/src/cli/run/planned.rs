@@ -4,14 +4,15 @@ use super::kind::{self, Device, InputKind};
 use super::model::LoweredModel;
 use super::{ModelArgs, PlacementArgs, ReadingArgs, model, network};
 use crate::cli::Failure;
-use crate::cli::compile::ModelEnds;
+use crate::cli::compile::{ModelEnd, OutsideLoadable};
 use crate::cli::platform_args::nvdla;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use vp_host::network::{Network, Plan};
+use vp_host::network::{Network, NetworkLayer, Plan};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Description;
-use vp_onnx::lower::{CodedTensor, Lowered};
+use vp_onnx::lower::{CodedTensor, LayerOrigin, Lowered, MOVED};
 use vp_tensors::Graph;
 
 /// A network and its plan.
@@ -47,6 +48,22 @@ pub(in crate::cli) fn planned(
     }
 }
 
+/// Reasons for which the CPU does something between hardware layers: of each such layer the first node that no unit does, and why.
+fn reasons(lowered: &Lowered) -> Vec<String> {
+    let of_layer = |(layer, origin): (&NetworkLayer, &LayerOrigin)| {
+        // What follows a node of the CPU, and only moves elements, is the CPU's because of that node.
+        let is_moved = |why: &str| why == MOVED;
+        let all = || lowered.on_cpu.iter().filter(|(node, _)| origin.nodes.contains(node));
+        match all().find(|(_, why)| !is_moved(why)).or_else(|| all().next()) {
+            Some((node, why)) => format!("`{node}`: {why}"),
+            None => format!("`{}`: {}", layer.name, origin.on_cpu.as_deref().unwrap_or("no unit does it")),
+        }
+    };
+    let mut reasons: Vec<String> = lowered.cpu_layers().map(of_layer).collect();
+    reasons.dedup();
+    reasons
+}
+
 fn no_network(path: &Path) -> Failure {
     Failure::new(format!("{}: no network, and nothing else is planned", path.display()))
         .hint("vp run takes traces, loadables and jobs")
@@ -56,7 +73,7 @@ fn no_network(path: &Path) -> Failure {
 pub(in crate::cli) struct Brought {
     pub(in crate::cli) network: Network,
     pub(in crate::cli) input: Option<Vec<i8>>,
-    pub(in crate::cli) model: Option<ModelEnds>,
+    pub(in crate::cli) model: Option<OutsideLoadable>,
 }
 
 /// Reads a network for a configuration, to be compiled.
@@ -74,7 +91,10 @@ pub(in crate::cli) fn brought(
             Ok(Brought { network, input, model: None })
         }
         InputKind::Model(path) => {
-            let LoweredModel { lowered, given, .. } =
+            if models.is_about_answers() {
+                return Err(Failure::new("--labels and --distance are about the answers of a run"));
+            }
+            let LoweredModel { lowered, given, notes } =
                 model::lowered(&path, inputs, config, (reading, models))?;
             let is_guessed = lowered.network.precision == Precision::Int8 && !lowered.is_quantised;
             if is_guessed && models.calibrates().is_none() && given.is_none() {
@@ -85,13 +105,30 @@ pub(in crate::cli) fn brought(
                 .hint("--calibrate FOLDER gives samples, --input one"));
             }
             let input = given.map(|given| lowered.encode(&given)).transpose().map_err(Failure::new)?;
-            let nodes = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).collect();
-            let codes = |tensor: &CodedTensor| (tensor.encoding.scale, tensor.encoding.zero);
-            let model = ModelEnds {
-                nodes: [nodes(&lowered.head), nodes(&lowered.tail)],
-                codes: [&lowered.input].into_iter().chain(&lowered.outputs).map(codes).collect(),
+            // Others only give a cube's tensor the model's shape.
+            let own: HashSet<&str> = lowered.floats.nodes.iter().map(|node| node.name.as_str()).collect();
+            let nodes = |graph: &Graph| {
+                let names = graph.nodes.iter().map(|node| node.name.as_str());
+                names.filter(|name| own.contains(name)).map(str::to_owned).collect()
             };
-            Ok(Brought { network: lowered.network, input, model: Some(model) })
+            let end = |name: &str, CodedTensor { encoding, .. }: &CodedTensor| ModelEnd {
+                name: name.to_owned(),
+                scale: encoding.scale,
+                zero: encoding.zero,
+            };
+            let input_name = &lowered.floats.value(lowered.start).name;
+            let outputs = (0..lowered.network.outputs.len()).filter_map(|output| lowered.output(output));
+            let outside = OutsideLoadable {
+                notes,
+                reasons: reasons(&lowered),
+                nodes: [nodes(&lowered.head), nodes(&lowered.tail)],
+                ends: [(input_name.as_str(), &lowered.input)]
+                    .into_iter()
+                    .chain(outputs)
+                    .map(|(name, tensor)| end(name, tensor))
+                    .collect(),
+            };
+            Ok(Brought { network: lowered.network, input, model: Some(outside) })
         }
         InputKind::Suite | InputKind::Traces(_) => Err(no_network(path)),
     }

@@ -1,7 +1,8 @@
 //! The platform of a trace that is asked to run on none: what its contents say, then its folder and its name.
 
 use super::DEFAULT_PLATFORM;
-use vp_host::loadable::fit;
+use crate::cli::compile::DEFAULT_PLATFORM as COMPILED_FOR;
+use vp_host::loadable::{Loadable, LoadableError, fit};
 use vp_host::trace::{Body, Trace, TraceSource, configuration_in_name, configuration_of_name};
 use vp_models::platform::Description;
 
@@ -17,21 +18,34 @@ pub(in crate::cli) fn of(source: &TraceSource, trace: &Trace) -> Chosen {
     let Body::Loadable { loadable, .. } = trace.body() else {
         return Chosen { platform: platform_of(source).to_owned(), why: None };
     };
-    let folder = source.configuration.as_deref().map(|platform| fit::Hint { platform, reason: "by folder" });
+    match of_loadable(Some(source), loadable) {
+        Ok(fit::Choice { platform, why }) => Chosen { platform: platform.to_owned(), why: Some(why) },
+        // What is wrong is told when it is run.
+        Err(_) => Chosen { platform: platform_of(source).to_owned(), why: None },
+    }
+}
+
+/// The platform of a loadable, from where it is if that is known.
+///
+/// # Errors
+/// When a descriptor fits no hardware.
+pub(in crate::cli) fn of_loadable(
+    source: Option<&TraceSource>,
+    loadable: &Loadable,
+) -> Result<fit::Choice, LoadableError> {
+    let folder = source.and_then(|source| source.configuration.as_deref());
+    let folder = folder.map(|platform| fit::Hint { platform, reason: "by folder" });
     // As recordings have it, the vendor's names end in what they were compiled for.
-    let of_name = match configuration_in_name(&source.name, source.language) {
+    let of_name = source.map(|source| match configuration_in_name(&source.name, source.language) {
         Some(platform) => fit::Hint { platform, reason: "by name" },
         None => {
             let platform = configuration_of_name(&source.name, source.language);
             fit::Hint { platform, reason: "as that of NVIDIA's loadables whose names say none" }
         }
-    };
-    let hints: Vec<fit::Hint<'_>> = folder.into_iter().chain([of_name]).collect();
-    match fit::choose(loadable, &hints) {
-        Ok(fit::Choice { platform, why }) => Chosen { platform: platform.to_owned(), why: Some(why) },
-        // What is wrong is told when it is run.
-        Err(_) => Chosen { platform: platform_of(source).to_owned(), why: None },
-    }
+    });
+    let default = fit::Hint { platform: COMPILED_FOR, reason: "as the default of `vp compile`" };
+    let hints: Vec<fit::Hint<'_>> = folder.into_iter().chain(of_name).chain([default]).collect();
+    fit::choose(loadable, &hints)
 }
 
 /// The built-in platform that the folder of a trace names.

@@ -5,10 +5,11 @@ use super::MOST_INPUT;
 use crate::cli::standard;
 use crate::cli::text::grouped;
 use std::path::{Path, PathBuf};
-use vp_host::loadable::{Loadable, Tensor};
+use vp_host::loadable::{Execution, Loadable, Output, Tensor};
 use vp_host::trace::player::Outcome;
 use vp_host::trace::{Body, Trace};
-use vp_onnx::samples::Picture;
+use vp_onnx::samples::{self, Picture};
+use vp_tensors::{Elements, Tensor as Array};
 
 /// Gives a loadable its inputs.
 pub(super) fn give(trace: &mut Trace, files: &[PathBuf]) -> Result<(), Failure> {
@@ -84,7 +85,55 @@ fn of_picture(picture: &Picture, tensor: &Tensor, memory: usize) -> Result<Vec<u
     tensor.pack(&elements, memory).ok_or_else(|| "the strides of the tensor do not fit its size".to_owned())
 }
 
-/// Writes the first output of a loadable into a file. One that failed before it had an output is told by its report.
+/// Checks that a file takes a loadable's outputs: of several only an NPZ file takes all.
+pub(super) fn check(trace: &Trace, file: Option<&Path>) -> Result<(), Failure> {
+    let (Body::Loadable { loadable, .. }, Some(file)) = (trace.body(), file) else { return Ok(()) };
+    match loadable.outputs().len() {
+        0 | 1 => Ok(()),
+        _ if is_named(file, "npz") => Ok(()),
+        several => {
+            Err(Failure::new(format!("the loadable has {several} outputs, and {} takes one", file.display()))
+                .hint("a file of the name .npz takes all"))
+        }
+    }
+}
+
+fn is_named(file: &Path, extension: &str) -> bool {
+    file.extension().is_some_and(|own| own == extension)
+}
+
+/// The elements of an output as an array of channels, lines and columns; none if the loadable does not say what they are.
+fn array(output: &Output) -> Option<Array> {
+    let tensor = output.tensor.as_ref()?;
+    let bytes = tensor.unpack(&output.bytes)?;
+    let halves = || bytes.as_chunks().0.iter().copied();
+    let elements = match (tensor.element_bytes, tensor.is_half) {
+        (Some(1), _) => Elements::Int8(bytes.iter().map(|byte| byte.cast_signed()).collect()),
+        (Some(2), true) => {
+            Elements::Float(halves().map(|half| half::f16::from_le_bytes(half).to_f32()).collect())
+        }
+        (Some(2), false) => Elements::Int32(halves().map(|half| i16::from_le_bytes(half).into()).collect()),
+        _ => return None,
+    };
+    let [width, height, channels] = tensor.size;
+    Some(Array::of([channels, height, width], elements))
+}
+
+/// The outputs of a loadable as arrays in one file.
+fn arrays(execution: &Execution, file: &Path) -> Result<Vec<u8>, Failure> {
+    let unsaid = || Failure::new("the loadable does not say how its outputs lie in memory");
+    let mut all: Vec<(String, Array)> = Vec::new();
+    for (at, output) in execution.outputs.iter().enumerate() {
+        let own = output.tensor.as_ref().map_or("", |tensor| &tensor.name);
+        let is_known = own.is_empty() || all.iter().any(|(name, _)| name == own);
+        let name = if is_known { format!("{own}output {at}") } else { own.to_owned() };
+        all.push((name, array(output).ok_or_else(unsaid)?));
+    }
+    let named: Vec<(&str, &Array)> = all.iter().map(|(name, array)| (name.as_str(), array)).collect();
+    samples::outputs(file, &named).map_err(Failure::new)
+}
+
+/// Writes the output of a loadable into a file. One that failed before it had an output is told by its report.
 pub(super) fn take(outcome: &Outcome, file: Option<&Path>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     let execution = outcome.execution.as_ref();
@@ -94,8 +143,9 @@ pub(super) fn take(outcome: &Outcome, file: Option<&Path>) -> Result<(), Failure
     let output = execution.and_then(|execution| execution.outputs.first()).ok_or_else(|| {
         Failure::new("there is no output to write").hint("only loadables that run to their ends have one")
     })?;
-    let as_image = file.extension().is_some_and(|extension| extension == "dimg");
-    let bytes = if as_image {
+    let bytes = if is_named(file, "npy") || is_named(file, "npz") {
+        execution.map_or_else(|| Ok(Vec::new()), |execution| arrays(execution, file))?
+    } else if is_named(file, "dimg") {
         output
             .dimg()
             .ok_or_else(|| Failure::new("the loadable does not say how its output lies in memory"))?
@@ -124,6 +174,7 @@ mod tests {
             offset: 0,
             bytes: (surfaces * size[0] * size[1] * 32) as u64,
             widest_atom: 64,
+            pixel_bytes: None,
         }
     }
 

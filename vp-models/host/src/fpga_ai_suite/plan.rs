@@ -196,6 +196,7 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
         network::Operation::Concatenation => return Err(unknown("concatenation", FOR_THE_HOST)),
         network::Operation::Normalisation(_) => return Err(unknown("normalisation", FOR_THE_HOST)),
         network::Operation::Upsampling(_) => return Err(unknown("upsampling", FOR_THE_HOST)),
+        network::Operation::Interleaving(_) => return Err(unknown("interleaving", FOR_THE_HOST)),
         network::Operation::Cpu(_) => return Err(unknown("graph of tensors", FOR_THE_HOST)),
         network::Operation::Slice(_) => return Err(unknown("slice", FOR_THE_HOST)),
         network::Operation::SoftMax(_) => return Err(unknown("soft-max", FOR_THE_HOST)),

@@ -165,6 +165,10 @@ impl TensorTable {
     pub const FEATURE: u8 = 36;
     /// Format of features in atoms of 8 bytes.
     pub const FEATURE_X8: u8 = 37;
+    /// Category of images.
+    pub const CATEGORY_IMAGE: u8 = 0;
+    /// Category of features.
+    pub const CATEGORY_FEATURE: u8 = 2;
 }
 
 /// A stride in a descriptor.

@@ -205,6 +205,8 @@ pub struct Tensor {
     pub bytes: u64,
     /// Most bytes that an atom has, as its format says.
     pub widest_atom: usize,
+    /// Bytes of a pixel, if it lies in memory as an image: all components of a pixel one behind the other.
+    pub pixel_bytes: Option<usize>,
 }
 
 /// Bytes of the atoms that surfaces are made of, largest first.
@@ -249,6 +251,9 @@ impl Tensor {
         if self.elements() == 0 {
             return Some(());
         }
+        if let Some(pixel) = self.pixel_bytes {
+            return self.each_component(pixel, element, show);
+        }
         let atom = self.atom();
         let [line_stride, surface_stride, pixel, bytes] =
             [self.line_stride, self.surface_stride, atom, element].map(|size| size as u32);
@@ -263,6 +268,26 @@ impl Tensor {
                         return None;
                     }
                     show(usize::try_from(place).ok()?);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Shows the place of each element of an image.
+    fn each_component(&self, pixel: usize, element: usize, mut show: impl FnMut(usize)) -> Option<()> {
+        let [width, height, channels] = self.size;
+        let (begin, end) = (usize::try_from(self.offset).ok()?, self.offset.checked_add(self.bytes)?);
+        for channel in 0..channels {
+            for y in 0..height {
+                for x in 0..width {
+                    let within =
+                        y.checked_mul(self.line_stride)?.checked_add(x * pixel + channel * element)?;
+                    let place = begin.checked_add(within)?;
+                    if (place.checked_add(element)? as u64) > end {
+                        return None;
+                    }
+                    show(place);
                 }
             }
         }
@@ -521,7 +546,30 @@ fn tensor(tensor: &TensorTable) -> Tensor {
             TensorTable::FEATURE_X8 => 8,
             _ => ATOMS[0],
         },
+        pixel_bytes: pixel_bytes(tensor),
     }
+}
+
+/// Bytes of an image's pixel, if its components lie in the order of channels.
+fn pixel_bytes(tensor: &TensorTable) -> Option<usize> {
+    use vp_models::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT as format;
+    let [_, channels, _, width] = tensor.dimensions;
+    let (components, bytes) = match u32::from(tensor.pixel_format) {
+        format::T_R8 => (1, 1),
+        format::T_R16 | format::T_R16_I | format::T_R16_F => (1, 2),
+        format::T_A8B8G8R8 => (4, 4),
+        format::T_A16B16G16R16 | format::T_A16B16G16R16_F => (4, 8),
+        _ => return None,
+    };
+    let line = u64::try_from(width).ok()?.checked_mul(bytes as u64)?;
+    // A format of no meaning is often left at 0, which is that of one component.
+    let is_line = match components {
+        1 => tensor.strides[1] == line.next_multiple_of(64) as u32,
+        _ => u64::from(tensor.strides[1]) >= line,
+    };
+    let is_image =
+        tensor.data_category == TensorTable::CATEGORY_IMAGE && (1..=components).contains(&channels);
+    (is_image && is_line).then_some(bytes)
 }
 
 /// The tasks, in the order in which the submits name them.

@@ -282,6 +282,7 @@ fn a_tensor_is_not_larger_than_its_memory() {
         offset: 0,
         bytes: 64,
         widest_atom: 64,
+        pixel_bytes: None,
     };
     assert_eq!((huge.pack(&[], 64), huge.unpack(&[0; 64])), (None, None));
     let output = Output { tensor: Some(huge), memory: crate::Memory::Primary, base: 0, bytes: vec![0; 64] };
@@ -301,6 +302,7 @@ fn a_tensor_with_room_between_its_lines_is_found_in_them() {
         offset: 0,
         bytes: 64,
         widest_atom: 64,
+        pixel_bytes: None,
     };
     let memory: Vec<u8> = (0..64).collect();
     let elements = tensor.unpack(&memory).expect("in its memory");
@@ -339,6 +341,7 @@ fn an_empty_tensor_has_no_elements_to_look_for() {
         offset: 0,
         bytes: 64,
         widest_atom: 64,
+        pixel_bytes: None,
     };
     assert_eq!((empty.pack(&[], 64), empty.unpack(&[0; 64])), (Some(vec![0; 64]), Some(Vec::new())));
 }

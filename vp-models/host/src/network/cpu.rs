@@ -25,7 +25,6 @@ pub(super) fn run(
 ) -> Result<(), RunError> {
     let inputs = from.iter().map(|tensor| fetch(tensor, bus)).collect::<Result<Vec<_>, _>>()?;
     let output = match (task, from, &inputs[..]) {
-        (Cpu::Upsampling(factor), [from, ..], [input, ..]) => upsampled(input, from, *factor),
         (Cpu::SoftMax(scale), [from, ..], [input, ..]) => {
             let pixel = from.shape.channels as usize * from.precision.bytes();
             input
@@ -78,20 +77,6 @@ fn evaluated(
         Some(made) => Ok(output.encoded(&made.to_floats(), to.precision, said, to.shape)),
         None => Err(GraphError::Order { node: "outputs".to_owned(), value: graph.value(id).name.clone() }),
     }
-}
-
-fn upsampled(input: &[i8], from: &Tensor, factor: u32) -> Vec<i8> {
-    let [width, height, channels, factor] =
-        [from.shape.width, from.shape.height, from.shape.channels, factor].map(|size| size as usize);
-    let pixel = channels * from.precision.bytes();
-    let mut output = Vec::with_capacity(input.len() * factor * factor);
-    for y in 0..height * factor {
-        for x in 0..width * factor {
-            let at = ((y / factor) * width + x / factor) * pixel;
-            output.extend_from_slice(&input[at..at + pixel]);
-        }
-    }
-    output
 }
 
 /// A box of the size of `to` from this column, line and channel on.

@@ -26,8 +26,8 @@
 //! Suite IP.
 //!
 //! Layers are int8, int16 or fp16, by the network's precision: convolutions with bias, sum, activation and converter in SDP; poolings,
-//! sums, products, maxima, relu and leaky; concatenations and normalisations; upsampling, soft-max and graphs of tensors are the CPU's. Convolutions whose input the convolution buffer does
-//! not hold whole are cut; those it cannot hold even so are refused by name. [`Measured`] says what bounds each layer.
+//! sums, products, maxima, relu and leaky; concatenations, interleaving and normalisations; soft-max and graphs of tensors are the CPU's.
+//! Convolutions whose input the convolution buffer does not hold whole are cut; those it cannot hold even so are refused by name. [`Measured`] says what bounds each layer.
 
 mod compressed;
 mod cpu;
@@ -46,9 +46,9 @@ mod winograd;
 pub use cpu::{CpuEstimate, CpuModel, CpuWork, NoCpuModel};
 pub use description::{
     Activation, Bias, ChannelProduct, Choices, Compression, Converter, Convolution, CpuProgram, CubeAxes,
-    Demand, Demanded, Elementwise, Encoding, Function, Lines, LookUp, Method, Network, NetworkLayer, NoShare,
-    Normalisation, Operation, Options, PairMethod, Pooling, ReadTensor, Scales, Scaling, Shape, Share, Slice,
-    Slope, SoftMax, Sum, Window, Winograd, example_input,
+    Demand, Demanded, Elementwise, Encoding, Function, Interleaving, Lines, LookUp, Method, Network,
+    NetworkLayer, NoShare, Normalisation, Operation, Options, PairMethod, Pooling, ReadTensor, Scales,
+    Scaling, Shape, Share, Slice, Slope, SoftMax, Sum, Window, Winograd, example_input,
 };
 pub use error::{MeasureError, PlanError, RunError};
 pub(crate) use layout::entries_of_atoms;

@@ -103,7 +103,8 @@ pub fn configuration_of_name(name: &str, language: Language) -> &'static str {
 }
 
 /// The configuration that is in a script's own name: the one with which it begins; or of a `.txn` `small_` or `large_` at its beginning, of
-/// a recording or a loadable `_small` or `_large` at its end, where what follows a `-` names an input and does not count.
+/// a recording or a loadable `_small` or `_large` at its end, where what follows a `-` names an input and does not count. A loadable's may
+/// also be that with which it ends.
 pub fn configuration_in_name(name: &str, language: Language) -> Option<&'static str> {
     let begins = |configuration: &&str| {
         let rest = name.strip_prefix(configuration);
@@ -111,6 +112,15 @@ pub fn configuration_in_name(name: &str, language: Language) -> Option<&'static 
     };
     // nv_small_256 begins with nv_small, too.
     if let Some(named) = Config::NAMES.into_iter().filter(begins).max_by_key(|name| name.len()) {
+        return Some(named);
+    }
+    let ends = |configuration: &&str| {
+        let rest = name.strip_suffix(configuration);
+        rest.is_some_and(|rest| rest.ends_with(['_', '-', '.']))
+    };
+    if language == Language::Loadable
+        && let Some(named) = Config::NAMES.into_iter().find(ends)
+    {
         return Some(named);
     }
     let of = name.split_once('-').map_or(name, |(of, _)| of);

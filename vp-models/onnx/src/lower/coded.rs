@@ -1,18 +1,17 @@
 //! Operations of drafts with their numbers in codes.
 
 use super::codes::CubeCodes;
-use super::draft::{Draft, DraftActivation, DraftKind, Kernels, Weights};
+use super::draft::{Draft, DraftActivation, DraftKind};
 use super::drafter::Reason;
 use super::fit::{KernelFactors, bias, converter, factor, half, kernel_factors};
 use super::function::Function;
 use super::ranges::{RangeMethod, Ranges};
 use super::view::{CubeAxis, View};
-use super::{Code, Hardware, WeightScales};
+use super::{Code, Hardware};
 use std::sync::Arc;
 use vp_host::network::{
-    self as host, Activation, Bias, ChannelProduct, Converter, Convolution, CpuProgram, CubeAxes,
-    Elementwise, Encoding, LookUp, Method, Normalisation, Operation, PairMethod, Pooling, Scales, Scaling,
-    Slice, Sum,
+    self as host, Activation, Bias, ChannelProduct, Converter, CpuProgram, CubeAxes, Elementwise, Encoding,
+    LookUp, Method, Normalisation, Operation, PairMethod, Pooling, Scales, Scaling, Slice, Sum,
 };
 use vp_models::nvdla::numeric::Precision;
 
@@ -20,10 +19,10 @@ use vp_models::nvdla::numeric::Precision;
 const FRACTION: u32 = 10;
 
 /// The most bits by which a cube that is added is shifted left.
-const ADDED_SHIFT: u32 = 10;
+pub(super) const ADDED_SHIFT: u32 = 10;
 
 /// The largest number of fp16.
-const LARGEST_HALF: f64 = 65504.0;
+pub(super) const LARGEST_HALF: f64 = 65504.0;
 
 /// Draft with the codes of what it reads and makes.
 pub(crate) struct Coded<'a> {
@@ -85,6 +84,7 @@ impl<'a> Coded<'a> {
                 made.map(Operation::Normalisation).ok_or_else(|| "its factors are no numbers".to_owned())
             }
             DraftKind::Upsampling(factor) => Ok(Operation::Upsampling(*factor)),
+            DraftKind::Interleaving(along) => Ok(Operation::Interleaving(*along)),
             DraftKind::Slice(from) => Ok(Operation::Slice(Slice { from: *from })),
             DraftKind::Cpu(on_cpu) => {
                 let inputs =
@@ -104,7 +104,7 @@ impl<'a> Coded<'a> {
     }
 
     /// The activation of an integer layer, of so many channels.
-    fn activation(&self) -> Result<Activation, Reason> {
+    pub(super) fn activation(&self) -> Result<Activation, Reason> {
         Ok(match &self.draft.activation {
             DraftActivation::None | DraftActivation::Table(..) => Activation::None,
             DraftActivation::Relu | DraftActivation::Limited(_) => Activation::Relu,
@@ -127,7 +127,7 @@ impl<'a> Coded<'a> {
     }
 
     /// The table of the draft's function, if it has one, and the converter behind it: of numbers in steps of `unit`.
-    fn finished(&self, unit: f64) -> Result<(Option<LookUp>, Converter), Reason> {
+    pub(super) fn finished(&self, unit: f64) -> Result<(Option<LookUp>, Converter), Reason> {
         let large = || "its factors are larger than 16 bits".to_owned();
         let (scale, zero) = (f64::from(self.makes.scale), self.makes.zero);
         let DraftActivation::Table(function, before) = self.draft.activation else {
@@ -144,7 +144,7 @@ impl<'a> Coded<'a> {
     }
 
     /// The table of the draft's function in fp16, if it has one.
-    fn look_up_of_halves(&self) -> Option<LookUp> {
+    pub(super) fn look_up_of_halves(&self) -> Option<LookUp> {
         match self.draft.activation {
             DraftActivation::Table(function, _) => look_up_of_halves(function),
             _ => None,
@@ -152,7 +152,7 @@ impl<'a> Coded<'a> {
     }
 
     /// Factors of kernels or channels, the number that a step behind them is, which is a part of the output's, and the factors that these are.
-    fn factors(&self, factors: &[f64]) -> Option<(Scales, f64, Vec<f64>)> {
+    pub(super) fn factors(&self, factors: &[f64]) -> Option<(Scales, f64, Vec<f64>)> {
         let scale = f64::from(self.makes.scale);
         let factors: Vec<f64> = factors.iter().map(|factor| factor / scale).collect();
         let KernelFactors { scales, fraction, told } = kernel_factors(&factors, FRACTION)?;
@@ -160,88 +160,14 @@ impl<'a> Coded<'a> {
         Some((scales, scale / f64::from(fraction).exp2(), told))
     }
 
-    /// Returns the first weight or bias that is no number of the format as a reason.
-    fn are_numbers(&self, kernels: &Kernels) -> Result<(), Reason> {
-        let most = if self.hardware.is_integer { f64::from(f32::MAX) } else { LARGEST_HALF };
-        let weights = match &kernels.weights {
-            Weights::Floats(floats) => &floats[..],
-            Weights::Codes { scales, .. } => &scales[..],
-        };
-        let mut numbers = weights.iter().map(|weight| f64::from(*weight)).chain(kernels.bias.iter().copied());
-        match numbers.find(|number| number.is_nan() || number.abs() > most) {
-            Some(number) => Err(format!("{:?} is no number of {}", number as f32, self.hardware.precision())),
-            None => Ok(()),
-        }
-    }
-
     /// Returns true if a converter of steps of that many numbers can add the output's zero point, which it does in such steps before it
     /// multiplies, to an eighth of a code.
-    fn tells_zero(&self, unit: f64) -> bool {
+    pub(super) fn tells_zero(&self, unit: f64) -> bool {
         self.makes.zero == 0 || unit.abs() <= 0.25 * f64::from(self.makes.scale)
     }
 
-    fn convolution(&self, kernels: &Kernels) -> Result<Operation, Reason> {
-        let x = self.reads[0];
-        let count = kernels.kernels as usize;
-        let (weights, scales) = self.integers(kernels);
-        let each = weights.len() / count.max(1);
-        let of_kernel = |kernel: usize| f64::from(scales[kernel % scales.len()]) * f64::from(x.scale);
-        let added = kernels.adds.then(|| self.reads[1]);
-        let factors: Vec<f64> = (0..count).map(of_kernel).collect();
-        let is_one = factors.windows(2).all(|pair| pair[0] == pair[1]);
-        let has_slopes = matches!(&self.draft.activation, DraftActivation::Leaky(slopes) if slopes.len() > 1);
-        let large = || "its factors are larger than 16 bits".to_owned();
-        let (scales, shift, unit, told) = match added {
-            Some(code) => {
-                // Sums become steps of what is added, or parts of such steps.
-                let fitted = (0..=ADDED_SHIFT).rev().find_map(|shift| {
-                    let unit = f64::from(code.scale) / f64::from(shift).exp2();
-                    let factors: Vec<f64> = factors.iter().map(|factor| factor / unit).collect();
-                    Some((kernel_factors(&factors, 0)?, shift, unit))
-                });
-                let (KernelFactors { scales, told, .. }, shift, unit) = fitted.ok_or_else(large)?;
-                (Some(scales), Some(shift), unit, told.into_iter().map(|factor| factor * unit).collect())
-            }
-            None if is_one && !has_slopes && self.tells_zero(factors[0]) => (None, None, factors[0], factors),
-            None => {
-                let (scales, unit, told) = self.factors(&factors).ok_or_else(large)?;
-                (Some(scales), None, unit, told)
-            }
-        };
-        // A bias is in steps of what factors make of them: of a kernel whose factor has few bits that is not the same.
-        let in_steps = |(kernel, factor): (usize, &f64)| {
-            let taken: i64 =
-                weights[kernel * each..(kernel + 1) * each].iter().map(|weight| i64::from(*weight)).sum();
-            // What is added has its own zero, which is taken off here, before the activation.
-            let zero = added.map_or(0.0, |code| f64::from(code.zero) * f64::from(code.scale));
-            // Of weights that are all zero the scale may be zero as well.
-            let bias = kernels.bias[kernel] - zero;
-            let bias = if bias == 0.0 { 0.0 } else { (bias / factor).round() };
-            bias - (taken * i64::from(x.zero)) as f64
-        };
-        let biases: Vec<f64> = told.iter().enumerate().map(in_steps).collect();
-        let (look_up, converter) = self.finished(unit)?;
-        let fitted = bias(&biases);
-        self.keeps_bias(&fitted, &biases, &told)?;
-        let has_bias = biases.iter().any(|bias| *bias != 0.0);
-        Ok(Operation::Convolution(Convolution {
-            kernels: kernels.kernels,
-            groups: kernels.groups,
-            window: kernels.window,
-            weights,
-            padding: x.zero as i16,
-            truncate: 0,
-            bias: has_bias.then_some(fitted),
-            scales,
-            added: shift,
-            activation: self.activation()?,
-            look_up,
-            converter,
-        }))
-    }
-
     /// Returns a reason if a bias of 16 bits and a shift is more than a step of the output from the exact one.
-    fn keeps_bias(&self, bias: &Bias, exact: &[f64], factors: &[f64]) -> Result<(), Reason> {
+    pub(super) fn keeps_bias(&self, bias: &Bias, exact: &[f64], factors: &[f64]) -> Result<(), Reason> {
         let step = f64::from(bias.shift).exp2();
         let lost = |((value, exact), factor): ((&i32, &f64), &f64)| {
             (f64::from(*value) * step - exact).abs() * factor.abs()
@@ -254,69 +180,6 @@ impl<'a> Coded<'a> {
                 Err("SDP adds before it multiplies, and its factors differ too much for that".to_owned())
             }
         }
-    }
-
-    /// Weights as integers, and their scales.
-    fn integers(&self, kernels: &Kernels) -> (Vec<i8>, Vec<f32>) {
-        let floats = match &kernels.weights {
-            Weights::Codes { values, scales } => return (values.clone(), scales.clone()),
-            Weights::Floats(floats) => floats,
-        };
-        let each = (floats.len() / kernels.kernels.max(1) as usize).max(1);
-        let scales = self.weight_scales(kernels, floats.chunks(each));
-        let code = |(kernel, weight): (usize, &f32)| (weight / scales[kernel % scales.len()]).round() as i8;
-        let of_kernel = |(kernel, weights): (usize, &[f32])| -> Vec<i8> {
-            weights.iter().map(|weight| code((kernel, weight))).collect()
-        };
-        (floats.chunks(each).enumerate().flat_map(of_kernel).collect(), scales)
-    }
-
-    /// Scales of the weights of these kernels.
-    fn weight_scales<'b>(
-        &self,
-        kernels: &Kernels,
-        each: impl Iterator<Item = &'b [f32]> + Clone,
-    ) -> Vec<f32> {
-        let (x, y) = (self.reads[0], self.makes);
-        let largest = |floats: &[f32]| floats.iter().fold(0.0_f32, |most, weight| most.max(weight.abs()));
-        let whole = each.clone().map(largest).fold(f32::MIN_POSITIVE, f32::max) / 127.0;
-        // Factors have 15 bits: kernels a thousand times smaller than the largest would have too few of them.
-        let mut scales: Vec<f32> =
-            each.clone().map(|kernel| (largest(kernel) / 127.0).max(whole / 1024.0)).collect();
-        // Biases have 16 bits and one shift, which may cost an eighth of an output's step: a kernel of small weights beside a large bias
-        // takes coarser ones, so that its bias has room.
-        let step = f64::from(whole) * f64::from(x.scale) / f64::from(y.scale);
-        let shift = (0.25 / step).log2().floor().clamp(0.0, 12.0);
-        for ((scale, weights), bias) in scales.iter_mut().zip(each).zip(&kernels.bias) {
-            let sum: f64 = weights.iter().map(|weight| f64::from(*weight)).sum();
-            let bias = (bias / f64::from(x.scale) - sum * f64::from(x.zero)).abs();
-            *scale = scale.max((bias / (32767.0 * shift.exp2())) as f32);
-        }
-        match self.hardware.weight_scales {
-            WeightScales::Tensor => vec![scales.into_iter().fold(whole, f32::max)],
-            WeightScales::Kernel => scales,
-        }
-    }
-
-    fn convolution_of_halves(&self, kernels: &Kernels) -> Operation {
-        let Weights::Floats(weights) = &kernels.weights else {
-            unreachable!("integers are taken for integer networks alone")
-        };
-        let activation = self.activation().unwrap_or_default();
-        Operation::Convolution(Convolution {
-            kernels: kernels.kernels,
-            groups: kernels.groups,
-            window: kernels.window,
-            weights: weights.iter().flat_map(|weight| bytes(half((*weight).into()))).collect(),
-            padding: 0,
-            truncate: 0,
-            bias: halves(&kernels.bias),
-            scales: None,
-            added: kernels.adds.then_some(0),
-            activation,
-            look_up: self.look_up_of_halves(),
-            converter: Converter::NONE,
-        })
     }
 
     fn scaling(&self, scales: &[f64], addends: &[f64]) -> Result<Operation, Reason> {
@@ -444,12 +307,12 @@ fn look_up_of_halves(function: Function) -> Option<LookUp> {
 }
 
 /// A bias of numbers in fp16, if any is not zero.
-fn halves(values: &[f64]) -> Option<Bias> {
+pub(super) fn halves(values: &[f64]) -> Option<Bias> {
     let has_any = values.iter().any(|value| *value != 0.0);
     has_any.then(|| Bias { values: values.iter().map(|value| half(*value).into()).collect(), shift: 0 })
 }
 
-fn bytes(code: i16) -> [i8; 2] {
+pub(super) fn bytes(code: i16) -> [i8; 2] {
     code.to_le_bytes().map(u8::cast_signed)
 }
 

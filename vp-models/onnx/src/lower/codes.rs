@@ -55,6 +55,7 @@ fn keeps_codes(draft: &Draft) -> bool {
         | DraftKind::Concatenation
         | DraftKind::Slice(_)
         | DraftKind::Upsampling(_)
+        | DraftKind::Interleaving(_)
         | DraftKind::Pair(PairMethod::Maximum | PairMethod::Minimum) => true,
         DraftKind::Cpu(on_cpu) => on_cpu.graph.nodes.iter().all(|node| {
             matches!(

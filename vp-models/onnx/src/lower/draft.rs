@@ -2,7 +2,7 @@
 
 use super::function::Function;
 use super::view::View;
-use vp_host::network::{PairMethod, Pooling, Shape, Window};
+use vp_host::network::{Interleaving, PairMethod, Pooling, Shape, Window};
 use vp_tensors::{Graph, LocalResponse, ValueId};
 
 /// Place of a draft among all; none for the network's input.
@@ -48,6 +48,7 @@ pub(crate) enum DraftKind {
     Concatenation,
     Normalisation(LocalResponse),
     Upsampling(u32),
+    Interleaving(Interleaving),
     Slice([u32; 3]),
     Cpu(Box<OnCpu>),
 }

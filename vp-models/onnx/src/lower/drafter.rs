@@ -3,15 +3,14 @@
 //! What a unit does becomes a draft; what none does is the CPU's, which is made a draft only when a unit needs it. Nodes of
 //! the CPU before the first unit are the head, those behind the last one the tail: both stay in the model's numbers.
 
-use super::draft::{Draft, DraftKind, OnCpu, Source};
+use super::draft::{Draft, DraftKind, Source};
 use super::floats::FloatGraph;
 use super::uses::Uses;
 use super::view::View;
 use super::{Code, Hardware};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 use vp_host::network::Shape;
-use vp_tensors::{ElementType, Elements, Graph, Node, Operator, Tensor, Value, ValueId};
+use vp_tensors::{Graph, Node, Operator, Value, ValueId};
 
 /// A value of the graph in a cube.
 #[derive(Clone, Debug)]
@@ -49,8 +48,8 @@ pub(crate) struct Drafter<'a> {
     /// Reasons for which nodes are the CPU's.
     pub(crate) on_cpu: BTreeMap<usize, Reason>,
     /// Nodes that a draft of the CPU's computes, and how often it was one that another computes as well.
-    is_computed: Vec<bool>,
-    repeated: usize,
+    pub(super) is_computed: Vec<bool>,
+    pub(super) repeated: usize,
     /// Nodes before all units that multiply or pool, and nodes behind all of these.
     pub(crate) is_early: Vec<bool>,
     pub(crate) is_late: Vec<bool>,
@@ -121,9 +120,15 @@ impl<'a> Drafter<'a> {
                 floats.graph.nodes[at].inputs.iter().flatten().filter_map(|input| uses.maker(*input));
             is_early[at] &= !is_unit(at) && makers.clone().all(|maker| is_early[maker]);
         }
+        // The last step of a transposed convolution, whose blocks are cubes already.
+        let is_of_blocks = |at: usize| {
+            matches!(floats.graph.nodes[at].operator, Operator::DepthToSpace { is_column_first: false, .. })
+                && !refused.contains_key(&at)
+        };
         for at in (0..count).rev() {
             let mut readers = floats.graph.nodes[at].outputs.iter().flat_map(|output| uses.readers(*output));
-            is_late[at] = is_late[at] && !is_unit(at) && readers.all(|reader| is_late[*reader]);
+            let is_last = !is_unit(at) && !is_of_blocks(at);
+            is_late[at] = is_late[at] && is_last && readers.all(|reader| is_late[*reader]);
         }
         let mut drafter = Drafter {
             floats,
@@ -178,7 +183,7 @@ impl<'a> Drafter<'a> {
         Ok(())
     }
 
-    fn no_cube(&self, value: ValueId) -> NoNetwork {
+    pub(super) fn no_cube(&self, value: ValueId) -> NoNetwork {
         let Value { name, shape, .. } = self.value(value);
         let node = self.uses.maker(value).map(|at| &self.floats.graph.nodes[at]);
         NoNetwork::NoCube {
@@ -204,163 +209,6 @@ impl<'a> Drafter<'a> {
             };
         }
         self.by_cpu(value)
-    }
-
-    /// Returns true if what the CPU does for a value begins at a cube.
-    fn reads_cubes(&self, value: ValueId) -> bool {
-        let (_, sources) = self.region(value);
-        sources.iter().any(|source| self.places.contains_key(source))
-    }
-
-    /// The CPU's nodes that lead to a value, and the values of cubes, or of the outside, that they read.
-    fn region(&self, value: ValueId) -> (BTreeSet<usize>, BTreeSet<ValueId>) {
-        let (mut nodes, mut sources) = (BTreeSet::new(), BTreeSet::new());
-        let mut open = vec![value];
-        while let Some(value) = open.pop() {
-            if self.places.contains_key(&value) {
-                sources.insert(value);
-            } else if self.floats.graph.constant(value).is_none() {
-                match self.uses.maker(value) {
-                    Some(at) if nodes.insert(at) => {
-                        open.extend(self.floats.graph.nodes[at].inputs.iter().flatten());
-                    }
-                    Some(_) => {}
-                    None => drop(sources.insert(value)),
-                }
-            }
-        }
-        (nodes, sources)
-    }
-
-    /// Drafts what the CPU does for a value that a unit needs.
-    fn by_cpu(&mut self, value: ValueId) -> Result<PlacedValue, NoNetwork> {
-        let (nodes, sources) = self.region(value);
-        if sources.iter().any(|source| !self.places.contains_key(source)) {
-            return Err(NoNetwork::SeveralStarts);
-        }
-        self.repeated += nodes.iter().filter(|at| self.is_computed[**at]).count();
-        if self.repeated > self.floats.graph.nodes.len() {
-            let shared = self.shared(&nodes);
-            if !shared.is_empty() {
-                for value in shared {
-                    self.by_cpu(value)?;
-                }
-                return self.by_cpu(value);
-            }
-        }
-        nodes.iter().for_each(|at| self.is_computed[*at] = true);
-        let output = View::natural(self.shape(value)).ok_or_else(|| self.no_cube(value))?;
-        let placed: Vec<PlacedValue> = sources.iter().map(|source| self.places[source].clone()).collect();
-        let mut graph = self.part(&nodes, &sources, &[value]);
-        // It ends with a tensor whose axes are the cube's.
-        let (_, sizes) = output.apart();
-        graph.reshape_output(0, &sizes);
-        let reason = nodes.iter().rev().find_map(|at| self.on_cpu.get(at)).cloned().unwrap_or_default();
-        let first =
-            nodes.iter().next().map_or_else(String::new, |at| self.floats.graph.nodes[*at].name.clone());
-        let name = nodes.iter().next_back().map_or(first, |at| self.floats.graph.nodes[*at].name.clone());
-        let on_cpu = OnCpu {
-            graph,
-            inputs: placed.iter().map(|placed| placed.view.clone()).collect(),
-            output: output.clone(),
-            reason,
-        };
-        let input = placed.first().map_or(output.cube, |placed| placed.view.cube);
-        let draft = Draft {
-            name,
-            nodes: nodes.into_iter().collect(),
-            kind: DraftKind::Cpu(Box::new(on_cpu)),
-            sources: placed.iter().map(|placed| placed.source).collect(),
-            input,
-            output: output.cube,
-            value: Some(value),
-            view: None,
-            activation: super::draft::DraftActivation::None,
-        };
-        Ok(self.add(draft, value, output))
-    }
-
-    /// Values that nodes read of others which have been computed before: rather than computing all again, these become cubes.
-    fn shared(&self, nodes: &BTreeSet<usize>) -> BTreeSet<ValueId> {
-        let new = nodes.iter().filter(|at| !self.is_computed[**at]);
-        let read = new.flat_map(|at| self.floats.graph.nodes[*at].inputs.iter().flatten().copied());
-        let is_shared = |value: &ValueId| {
-            let is_computed = self.uses.maker(*value).is_some_and(|at| self.is_computed[at]);
-            let Value { shape, element_type, .. } = self.value(*value);
-            let is_cube = *element_type == ElementType::Float && View::natural(shape).is_some();
-            is_computed && is_cube && !self.places.contains_key(value)
-        };
-        read.filter(is_shared).collect()
-    }
-
-    /// A draft of the CPU's that moves a tensor into another view.
-    pub(crate) fn moving(&self, value: ValueId, placed: &PlacedValue, view: &View) -> Draft {
-        let (_, sizes) = placed.view.apart();
-        let (_, wanted) = view.apart();
-        let own = self.value(value);
-        let mut graph = Graph {
-            name: own.name.clone(),
-            values: vec![own.clone()],
-            inputs: vec![ValueId(0)],
-            outputs: vec![ValueId(0)],
-            ..Graph::default()
-        };
-        graph.reshape_input(0, &sizes);
-        graph.reshape_output(0, &wanted);
-        let on_cpu = OnCpu {
-            graph,
-            inputs: vec![placed.view.clone()],
-            output: view.clone(),
-            reason: "its elements have to be moved".to_owned(),
-        };
-        Draft {
-            name: format!("{} moved", own.name),
-            nodes: Vec::new(),
-            kind: DraftKind::Cpu(Box::new(on_cpu)),
-            sources: vec![placed.source],
-            input: placed.view.cube,
-            output: view.cube,
-            value: Some(value),
-            view: None,
-            activation: super::draft::DraftActivation::None,
-        }
-    }
-
-    /// The graph of some nodes, with the values alone that it has to do with.
-    fn part(&self, nodes: &BTreeSet<usize>, sources: &BTreeSet<ValueId>, outputs: &[ValueId]) -> Graph {
-        let of = &self.floats.graph;
-        let mut part = Graph { name: of.name.clone(), ..Graph::default() };
-        let mut known: BTreeMap<ValueId, ValueId> = BTreeMap::new();
-        let mut new = |part: &mut Graph, old: ValueId| {
-            *known.entry(old).or_insert_with(|| {
-                part.values.push(of.value(old).clone());
-                let id = ValueId(part.values.len() - 1);
-                if let Some(tensor) = of.constants.get(&old) {
-                    part.constants.insert(id, Arc::clone(tensor));
-                }
-                id
-            })
-        };
-        part.inputs = sources.iter().map(|source| new(&mut part, *source)).collect();
-        for at in nodes {
-            let mut node = of.nodes[*at].clone();
-            node.inputs.iter_mut().flatten().for_each(|id| *id = new(&mut part, *id));
-            node.outputs.iter_mut().for_each(|id| *id = new(&mut part, *id));
-            part.nodes.push(node);
-        }
-        part.outputs = outputs.iter().map(|output| new(&mut part, *output)).collect();
-        // What the model quantises is quantised here, too; a cube's numbers are codes already.
-        let coded = known.iter().filter(|(old, _)| !self.places.contains_key(old));
-        let coded: Vec<(ValueId, Code)> =
-            coded.filter_map(|(old, id)| Some((*id, self.floats.codes.get(old).copied()?))).collect();
-        part.quantise(&coded);
-        for (at, source) in sources.iter().enumerate() {
-            if let Some(placed) = self.places.get(source) {
-                let (_, sizes) = placed.view.apart();
-                part.reshape_input(at, &sizes);
-            }
-        }
-        part
     }
 
     /// Adds a draft that gives a value in that view.
@@ -420,17 +268,19 @@ impl<'a> Drafter<'a> {
             // Nothing is a unit's: a network of nothing but the CPU's nodes.
             return Err(NoNetwork::SeveralStarts);
         };
-        let (mut nodes, mut sources) = (BTreeSet::new(), BTreeSet::new());
+        let (mut nodes, mut read) = (BTreeSet::new(), BTreeSet::new());
         for &output in &outputs {
-            let (more, read) = self.region(output);
+            let (more, of_output) = self.region(output);
             nodes.extend(more);
-            sources.extend(read);
+            read.extend(of_output);
         }
-        for source in sources.clone() {
-            if !self.places.contains_key(&source) && !self.is_start_fixed {
-                return Err(NoNetwork::SeveralStarts);
-            }
+        if read.iter().any(|source| !self.places.contains_key(source)) && !self.is_start_fixed {
+            return Err(NoNetwork::SeveralStarts);
         }
+        // The model's outputs first, in its order.
+        let mut sources: Vec<ValueId> =
+            outputs.iter().filter(|output| read.remove(output)).copied().collect();
+        sources.extend(read);
         let tail = self.part(&nodes, &sources, &outputs);
         let tail_inputs = sources.iter().filter_map(|source| self.places.get(source).cloned()).collect();
         let input = self.places[&start].view.clone();
@@ -464,122 +314,4 @@ impl<'a> Drafter<'a> {
             activation: super::draft::DraftActivation::None,
         }
     }
-}
-
-/// Changes at the edges of a graph.
-pub(crate) trait Edges {
-    /// Makes an input one of another shape, which is brought into its own first.
-    fn reshape_input(&mut self, at: usize, shape: &[usize]);
-    /// Makes an output one of another shape.
-    fn reshape_output(&mut self, at: usize, shape: &[usize]);
-    /// Rounds values to codes and takes them back, where the graph makes or is given them.
-    fn quantise(&mut self, values: &[(ValueId, Code)]);
-}
-
-fn sizes(graph: &mut Graph, shape: &[usize]) -> ValueId {
-    let sizes: Vec<i64> = shape.iter().map(|size| *size as i64).collect();
-    let tensor = Tensor::of([sizes.len()], Elements::Int64(sizes));
-    graph.values.push(Value {
-        name: "shape".to_owned(),
-        shape: tensor.shape.clone(),
-        element_type: ElementType::Int64,
-    });
-    let id = ValueId(graph.values.len() - 1);
-    graph.constants.insert(id, Arc::new(tensor));
-    id
-}
-
-fn reshape(name: &str, from: ValueId, shape: ValueId, to: ValueId) -> Node {
-    Node {
-        name: format!("{name} in its shape"),
-        operator: Operator::Reshape { allows_zero: false },
-        inputs: vec![Some(from), Some(shape)],
-        outputs: vec![to],
-    }
-}
-
-impl Edges for Graph {
-    fn reshape_input(&mut self, at: usize, shape: &[usize]) {
-        let input = self.inputs[at];
-        let own = self.values[input.0].clone();
-        if own.shape == shape {
-            return;
-        }
-        let wanted = sizes(self, &own.shape);
-        let name = own.name.clone();
-        self.values.push(Value { shape: shape.to_vec(), ..own });
-        let outer = ValueId(self.values.len() - 1);
-        self.nodes.insert(0, reshape(&name, outer, wanted, input));
-        self.inputs[at] = outer;
-    }
-
-    fn reshape_output(&mut self, at: usize, shape: &[usize]) {
-        let output = self.outputs[at];
-        let own = self.values[output.0].clone();
-        if own.shape == shape {
-            return;
-        }
-        let wanted = sizes(self, shape);
-        let name = own.name.clone();
-        self.values.push(Value { shape: shape.to_vec(), ..own });
-        let outer = ValueId(self.values.len() - 1);
-        self.nodes.push(reshape(&name, output, wanted, outer));
-        self.outputs[at] = outer;
-    }
-
-    fn quantise(&mut self, values: &[(ValueId, Code)]) {
-        let mut pairs: BTreeMap<ValueId, [Node; 2]> = BTreeMap::new();
-        for &(value, code) in values {
-            if self.values[value.0].element_type == ElementType::Float {
-                pairs.insert(value, rounded(self, value, code));
-            }
-        }
-        let mut nodes = Vec::with_capacity(self.nodes.len() + 2 * pairs.len());
-        for input in &mut self.inputs {
-            if let Some(pair) = pairs.remove(input) {
-                *input = pair[0].inputs[0].unwrap_or(*input);
-                nodes.extend(pair);
-            }
-        }
-        for mut node in std::mem::take(&mut self.nodes) {
-            let mut behind = Vec::new();
-            for output in &mut node.outputs {
-                if let Some(pair) = pairs.remove(output) {
-                    *output = pair[0].inputs[0].unwrap_or(*output);
-                    behind.extend(pair);
-                }
-            }
-            nodes.push(node);
-            nodes.extend(behind);
-        }
-        self.nodes = nodes;
-    }
-}
-
-/// Nodes that make a value of what it is before it has its code.
-fn rounded(graph: &mut Graph, value: ValueId, Code { scale, zero }: Code) -> [Node; 2] {
-    let own = graph.values[value.0].clone();
-    let mut add = |name: &str, element_type: ElementType, shape: &[usize]| {
-        let (name, shape) = (format!("{} {name}", own.name), shape.to_vec());
-        graph.values.push(Value { name, shape, element_type });
-        ValueId(graph.values.len() - 1)
-    };
-    let exact = add("before its code", ElementType::Float, &own.shape);
-    let coded = add("code", ElementType::Int8, &own.shape);
-    let parameters = [add("scale", ElementType::Float, &[]), add("zero", ElementType::Int8, &[])];
-    let tensors = [
-        Tensor::floats(Vec::new(), vec![scale]),
-        Tensor::of(Vec::new(), Elements::Int8(vec![zero.clamp(-128, 127) as i8])),
-    ];
-    graph.constants.extend(parameters.into_iter().zip(tensors.map(Arc::new)));
-    let node = |operator: Operator, from: ValueId, to: ValueId| Node {
-        name: format!("{} {}", own.name, operator.name()),
-        operator,
-        inputs: vec![Some(from), Some(parameters[0]), Some(parameters[1])],
-        outputs: vec![to],
-    };
-    [
-        node(Operator::QuantizeLinear { axis: 0 }, exact, coded),
-        node(Operator::DequantizeLinear { axis: 0 }, coded, value),
-    ]
 }

@@ -86,6 +86,10 @@ pub(crate) fn floats(source: &Graph) -> FloatGraph {
         floats.node(node);
     }
     floats.made.graph.outputs = source.outputs.iter().map(|output| floats.stands[output.0]).collect();
+    // The numbers that stand for an output in codes have its name.
+    for output in source.outputs.iter().rev() {
+        floats.made.graph.values[floats.stands[output.0].0].name = source.value(*output).name.clone();
+    }
     floats.made.without_dead()
 }
 

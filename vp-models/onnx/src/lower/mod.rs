@@ -1,118 +1,55 @@
 //! From a graph to a network: which unit does what, and the numbers in the hardware's codes.
 //!
-//! `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, `ranges` notes what values occur in
-//! samples, `drafter` with `nodes`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
+//! `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, and `transposed` parts transposed convolutions, `ranges` notes what values occur in
+//! samples, `drafter` with `nodes`, `moves`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
 //! scale, `coded` makes the network's operations. What lies before the first unit and behind the last one stays in floats.
 
+mod by_cpu;
+mod code;
 mod coded;
+mod coded_convolution;
 mod codes;
 mod convolution;
 mod draft;
 mod drafter;
+mod edges;
+mod error;
 mod fit;
 mod floats;
 mod function;
+mod lowered;
+mod moves;
 mod nodes;
+mod options;
+mod pairs;
 mod patterns;
 mod ranges;
 mod refused;
+mod transposed;
 mod uses;
 mod view;
 mod windows;
 
-use self::coded::{Coded, encoding};
+use self::coded::Coded;
 use self::draft::{Draft, DraftKind, Source};
-use self::drafter::{Drafts, Edges, NoNetwork, Reason, draft, is_heavy};
+use self::drafter::{Drafts, NoNetwork, Reason, draft, is_heavy};
+use self::edges::Edges;
 use self::floats::{FloatGraph, floats};
 use self::ranges::{Ranges, note};
 use self::refused::RefusedLayer;
 use self::view::View;
 use std::collections::{BTreeMap, HashMap};
-use thiserror::Error;
-use vp_host::network::{
-    Choices, Encoding, Lines, Network, NetworkLayer, Operation, Plan, PlanError, Shape, Winograd,
-};
+use vp_host::network::{Choices, Lines, Network, NetworkLayer, Plan, Shape};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
-use vp_tensors::{Graph, GraphError, Node, Tensor, ValueId};
+use vp_tensors::{Graph, Node, Tensor, ValueId};
 
+pub(crate) use self::code::Code;
+pub use self::error::LowerError;
+pub use self::lowered::{CodedTensor, LayerOrigin, Lowered, TailInput, TailSource};
+pub use self::moves::MOVED;
+pub use self::options::{LowerOptions, WeightScales};
 pub use self::ranges::RangeMethod;
-
-/// Code of numbers in 8 bits, `number = (code - zero) * scale`; in fp16 numbers are codes themselves.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Code {
-    pub(crate) scale: f32,
-    pub(crate) zero: i32,
-}
-
-impl Code {
-    pub(crate) const ONE: Code = Code { scale: 1.0, zero: 0 };
-
-    /// Codes of the numbers between two limits, which have zero among them; with zero as the code 0 if that is asked for.
-    fn of_range((low, high): (f32, f32), is_symmetric: bool) -> Code {
-        let span = if is_symmetric { 2.0 * high.max(-low) / 254.0 } else { (high - low) / 255.0 };
-        if !(span > f32::MIN_POSITIVE && span.is_finite()) {
-            return Code::ONE;
-        }
-        let zero = if is_symmetric { 0.0 } else { (-128.0 - low / span).round() };
-        Code { scale: span, zero: zero.clamp(-128.0, 127.0) as i32 }
-    }
-
-    fn number(self, code: i32) -> f32 {
-        (code - self.zero) as f32 * self.scale
-    }
-
-    fn code(self, number: f32) -> i8 {
-        let code = (number / self.scale).round_ties_even() + self.zero as f32;
-        code.clamp(-128.0, 127.0) as i8
-    }
-}
-
-/// Number of scales that weights have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WeightScales {
-    /// One for a layer's.
-    Tensor,
-    /// One for each kernel's.
-    #[default]
-    Kernel,
-}
-
-impl std::str::FromStr for WeightScales {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<WeightScales, String> {
-        match text {
-            "per-tensor" => Ok(WeightScales::Tensor),
-            "per-kernel" => Ok(WeightScales::Kernel),
-            _ => Err(format!("found `{text}`, expected per-kernel or per-tensor")),
-        }
-    }
-}
-
-/// Choices for making a network of a graph.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LowerOptions {
-    /// Format of features and weights; if absent fp16 where the model is not quantised and the configuration has it, else int8.
-    pub precision: Option<Precision>,
-    /// Choice of ranges by samples.
-    pub method: RangeMethod,
-    /// Scales of weights that the model does not quantise itself.
-    pub weights: WeightScales,
-    /// Choice of Winograd's method for convolutions.
-    pub winograd: Option<Winograd>,
-}
-
-impl Default for LowerOptions {
-    fn default() -> LowerOptions {
-        LowerOptions {
-            precision: None,
-            method: RangeMethod::MinMax,
-            weights: WeightScales::Kernel,
-            winograd: None,
-        }
-    }
-}
 
 /// Properties of a configuration that decide what becomes of nodes.
 #[derive(Clone, Debug)]
@@ -121,143 +58,6 @@ pub(crate) struct Hardware {
     pub(crate) is_integer: bool,
     pub(crate) has_table: bool,
     pub(crate) weight_scales: WeightScales,
-}
-
-/// Reason for which no network can be made of a graph.
-#[derive(Debug, Error)]
-pub enum LowerError {
-    /// A format that the configuration or the importer does not have.
-    #[error("{precision}: {why}")]
-    Precision {
-        /// Format that was asked for.
-        precision: Precision,
-        /// Reason.
-        why: String,
-    },
-    /// More than one input, or none.
-    #[error("the model has {0} inputs, and a network has one: {remedy}", remedy = match .0 {
-        0 => "all that it gives is constant",
-        _ => "make the others constants",
-    })]
-    Inputs(usize),
-    /// Nothing is a unit's.
-    #[error("no node of the model is a unit's of {config}: {why}")]
-    NothingToRun {
-        /// Name of the configuration.
-        config: String,
-        /// Node that a unit could have begun with, and the reason for which none does.
-        why: String,
-    },
-    /// A tensor that a unit needs and that is no cube.
-    #[error(
-        "node `{node}` ({operator}): a tensor of {shape:?} is no cube: it has more than three axes of more than one element, or one \
-         longer than 8192, or none; a frame is computed at a time, so that a batch is 1"
-    )]
-    NoCube {
-        /// Name of the node.
-        node: String,
-        /// Operator of the node.
-        operator: String,
-        /// Shape of the tensor.
-        shape: Vec<usize>,
-    },
-    /// A layer that cannot be computed in codes and is not a node that the CPU could do.
-    #[error("layer `{layer}`: {why}")]
-    Layer {
-        /// Name of the layer.
-        layer: String,
-        /// Reason.
-        why: String,
-    },
-    /// Numbers could not be computed for a sample.
-    #[error("sample {number}: {error}")]
-    Sample {
-        /// Number of the sample, from 1.
-        number: usize,
-        /// Reason.
-        error: Box<GraphError>,
-    },
-    /// A sample that could not be had.
-    #[error("{0}")]
-    NoSample(String),
-    /// The network has no plan on the configuration.
-    #[error("{0}")]
-    Plan(PlanError),
-}
-
-/// Source of a tensor that the tail reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TailSource {
-    /// The network's output of that place among all.
-    Output(usize),
-    /// The network's input: what the head gives.
-    Input,
-}
-
-/// A cube as a tensor of numbers whose axes are the cube's.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CodedTensor {
-    /// Sizes of the tensor's axes: those of the cube that are larger than 1, in the tensor's order.
-    pub shape: Vec<usize>,
-    /// Meaning of the cube's codes.
-    pub encoding: Encoding,
-}
-
-impl CodedTensor {
-    fn of(view: &View, code: Code) -> CodedTensor {
-        let (_, shape) = view.apart();
-        CodedTensor { shape, encoding: encoding(view, code) }
-    }
-
-    /// The numbers of codes `[line][column][channel]`, in the tensor's order.
-    pub fn decode(&self, codes: &[i8], cube: Shape, precision: Precision) -> Vec<f32> {
-        self.encoding.decoded(codes, precision, &self.shape, cube)
-    }
-
-    /// The codes `[line][column][channel]` of numbers in the tensor's order.
-    pub fn encode(&self, numbers: &[f32], cube: Shape, precision: Precision) -> Vec<i8> {
-        self.encoding.encoded(numbers, precision, &self.shape, cube)
-    }
-}
-
-/// Origin of a network's layer in the graph.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LayerOrigin {
-    /// Nodes that the layer does, in their order.
-    pub nodes: Vec<String>,
-    /// Value of the graph that it makes; none for a step of a node.
-    pub value: Option<ValueId>,
-    /// The output as a tensor.
-    pub output: CodedTensor,
-    /// Reason for which the CPU does it, if it does.
-    pub on_cpu: Option<String>,
-}
-
-/// A network made of a graph, and what is computed in floats before and behind it.
-#[derive(Clone, Debug)]
-pub struct Lowered {
-    /// From the model's input to the network's.
-    pub head: Graph,
-    /// The network.
-    pub network: Network,
-    /// The network's input as a tensor: elements in the order in which the head gives them.
-    pub input: CodedTensor,
-    /// The network's outputs as tensors: elements in the order in which the tail takes them.
-    pub outputs: Vec<CodedTensor>,
-    /// From the network's outputs to the model's.
-    pub tail: Graph,
-    /// Sources of the tail's inputs.
-    pub tail_sources: Vec<TailSource>,
-    /// Origins of the network's layers.
-    pub layers: Vec<LayerOrigin>,
-    /// The graph of the model's own numbers, in which [`LayerOrigin::value`] is.
-    pub floats: Graph,
-    /// Value of that graph at which the network starts.
-    pub start: ValueId,
-    /// Nodes that are no unit's, with the reasons.
-    pub on_cpu: Vec<(String, String)>,
-    /// True if the model has codes of its own.
-    pub is_quantised: bool,
 }
 
 /// Samples for calibration: each the tensors of the model's inputs.
@@ -441,16 +241,20 @@ fn assembled(
     if !refused.is_empty() {
         return Ok(Assembled::Refused(refused));
     }
-    let mut outputs: Vec<CodedTensor> = Vec::new();
-    let mut tail_sources = Vec::with_capacity(tail_places.len());
-    for (placed, source) in tail_inputs.iter().zip(&tail_places) {
-        let Some(at) = source else {
-            tail_sources.push(TailSource::Input);
-            continue;
+    let mut of_tail = Vec::with_capacity(tail_places.len());
+    for (placed, &source) in tail_inputs.iter().zip(&tail_places) {
+        let tensor = CodedTensor::of(&placed.view, codes.of(source));
+        let source = match place(&source) {
+            None => TailSource::Input,
+            Some(layer) => {
+                let known = network.outputs.iter().position(|&output| output == layer);
+                TailSource::Output(known.unwrap_or_else(|| {
+                    network.outputs.push(layer);
+                    network.outputs.len() - 1
+                }))
+            }
         };
-        tail_sources.push(TailSource::Output(outputs.len()));
-        network.outputs.push(layer_of[at]);
-        outputs.push(CodedTensor::of(&placed.view, codes.of(*source)));
+        of_tail.push(TailInput { source, tensor });
     }
     if network.outputs.is_empty() {
         return Err(nothing(floats, config, &on_cpu));
@@ -464,9 +268,8 @@ fn assembled(
         head,
         network,
         input: CodedTensor::of(&input, codes.of(None)),
-        outputs,
         tail,
-        tail_sources,
+        tail_inputs: of_tail,
         layers,
         start,
         on_cpu: on_cpu.iter().map(|(at, why)| (name(at), why.clone())).collect(),
@@ -529,42 +332,5 @@ impl Names {
         }
         self.0.insert(name.clone(), 1);
         name
-    }
-}
-
-impl Lowered {
-    /// The network's input of what the head gives.
-    ///
-    /// # Errors
-    /// When an operator of the head fails.
-    pub fn encode(&self, inputs: &[Tensor]) -> Result<Vec<i8>, GraphError> {
-        let made = self.head.run(inputs)?;
-        Ok(self.input.encode(&made[0].to_floats(), self.network.input, self.network.precision))
-    }
-
-    /// The model's outputs of the network's, `[line][column][channel]`, and of what the network read.
-    ///
-    /// # Errors
-    /// When an operator of the tail fails.
-    pub fn decode(&self, input: &[i8], outputs: &[Vec<i8>]) -> Result<Vec<Tensor>, GraphError> {
-        let precision = self.network.precision;
-        let shape_of = |at: usize| self.tail.value(self.tail.inputs[at]).shape.clone();
-        let read = self.tail_sources.iter().enumerate().map(|(at, source)| {
-            let numbers = match source {
-                TailSource::Output(output) => {
-                    let shape = self.network.shape(Some(self.network.outputs[*output]));
-                    self.outputs[*output].decode(&outputs[*output], shape, precision)
-                }
-                TailSource::Input => self.input.decode(input, self.network.input, precision),
-            };
-            Tensor::floats(shape_of(at), numbers)
-        });
-        self.tail.run(&read.collect::<Vec<_>>())
-    }
-
-    /// Layers that the CPU does.
-    pub fn cpu_layers(&self) -> impl Iterator<Item = (&NetworkLayer, &LayerOrigin)> {
-        let both = self.network.layers.iter().zip(&self.layers);
-        both.filter(|(layer, _)| matches!(layer.operation, Operation::Cpu(_)))
     }
 }

@@ -1,15 +1,12 @@
 //! Decisions about nodes: part of the layer before, a layer of its own, another view of what is there, or the CPU's.
 
 use super::Hardware;
-use super::draft::{Draft, DraftActivation, DraftKind, Source};
+use super::draft::{Draft, DraftActivation, DraftKind};
 use super::drafter::{Drafter, NoNetwork, PlacedValue, Reason};
 use super::function::{Bends, Function};
 use super::view::{CubeAxis, View};
-use vp_host::network::{PairMethod, Shape};
-use vp_tensors::{
-    Binary, CoordinateTransformation, ElementType, Interpolation, Node, Operator, Reduction, Resize, Unary,
-    ValueId,
-};
+use vp_host::network::Shape;
+use vp_tensors::{ElementType, Node, Operator, Unary, ValueId};
 
 /// Decision on a node: a unit's, or the CPU's for a reason; or there is no network at all.
 pub(crate) type Decided = Result<Result<(), Reason>, NoNetwork>;
@@ -68,7 +65,10 @@ impl Drafter<'_> {
             }
             Operator::Concat { axis } => self.concatenation(at, node, *axis),
             Operator::Slice => self.slice(at, node, input, output),
-            Operator::Resize(resize) => self.resize(at, *resize, input, output),
+            Operator::Resize(resize) => self.resize(at, node, *resize, output),
+            &Operator::DepthToSpace { block, is_column_first: false } => {
+                self.depth_to_space(at, block, input, output)
+            }
             Operator::Identity => self.viewed(at, input, output, |view, _| Some(view.clone())),
             Operator::Reshape { .. }
             | Operator::Flatten { .. }
@@ -93,14 +93,14 @@ impl Drafter<'_> {
     }
 
     /// Returns true if no unit has begun before a node, and it is none to begin with.
-    fn is_before_units(&self, at: usize) -> bool {
+    pub(crate) fn is_before_units(&self, at: usize) -> bool {
         let mut read = self.floats.graph.nodes[at].inputs.iter().flatten();
         self.is_early[at] && (self.start.is_none() || read.all(|input| !self.places.contains_key(input)))
     }
 
     /// Returns true if a node comes behind all units, so that the CPU does it in the model's numbers unless it becomes a part of the
     /// layer before.
-    fn is_behind_units(&self, at: usize) -> bool {
+    pub(crate) fn is_behind_units(&self, at: usize) -> bool {
         self.is_late[at]
     }
 
@@ -141,7 +141,7 @@ impl Drafter<'_> {
     }
 
     /// An activation: of the layer before, or by itself.
-    fn activated(
+    pub(super) fn activated(
         &mut self,
         at: usize,
         input: ValueId,
@@ -297,306 +297,6 @@ impl Drafter<'_> {
             .collect();
         let addends = (0..channels).map(|at| bias[at] - mean[at] * scales[at]).collect();
         self.scaled(at, input, output_of(node), (scales, addends))
-    }
-
-    fn binary(&mut self, at: usize, node: &Node, binary: Binary) -> Decided {
-        let &[Some(first), Some(second)] = &node.inputs[..] else { cpu!("it has not two operands") };
-        let output = output_of(node);
-        let constant = [first, second].map(|id| self.floats.graph.constant(id).is_some());
-        let data = match constant {
-            [false, false] => return self.pair(at, binary, [first, second], output),
-            [true, true] => cpu!("it is a constant"),
-            [is_first, _] => {
-                if is_first {
-                    second
-                } else {
-                    first
-                }
-            }
-        };
-        if self.shape(data) != self.shape(output) {
-            cpu!("its constant has more elements than what it is joined with");
-        }
-        self.place(data)?;
-        let Some(numbers) = self.channelwise(data, if constant[0] { first } else { second }) else {
-            cpu!("its constant is not one number for each channel");
-        };
-        let count = numbers.len();
-        let (ones, zeros) = (vec![1.0; count], vec![0.0; count]);
-        let negative = |numbers: Vec<f64>| numbers.iter().map(|number| -number).collect::<Vec<_>>();
-        let factors = match (binary, constant[0]) {
-            (Binary::Add, _) => (ones, numbers),
-            (Binary::Sub, false) => (ones, negative(numbers)),
-            (Binary::Sub, true) => (vec![-1.0; count], numbers),
-            (Binary::Mul, _) => (numbers, zeros),
-            (Binary::Div, false) if numbers.iter().all(|number| *number != 0.0) => {
-                (numbers.iter().map(|number| 1.0 / number).collect(), zeros)
-            }
-            _ => cpu!("no unit has {}", Operator::Binary(binary).name()),
-        };
-        self.scaled(at, data, output, factors)
-    }
-
-    fn variadic(&mut self, at: usize, node: &Node, reduction: Reduction) -> Decided {
-        let inputs: Vec<ValueId> = node.inputs.iter().flatten().copied().collect();
-        let output = output_of(node);
-        match (inputs.as_slice(), reduction) {
-            ([one], _) => self.viewed(at, *one, output, |view, _| Some(view.clone())),
-            ([first, second], Reduction::Sum) => self.pair(at, Binary::Add, [*first, *second], output),
-            ([first, second], Reduction::Max | Reduction::Min) => {
-                let constant =
-                    [*second, *first].map(|id| self.floats.numbers(id).and_then(|of| of.as_floats()));
-                let (data, bound) = match constant {
-                    [Some(&[bound]), _] => (*first, bound),
-                    [_, Some(&[bound])] => (*second, bound),
-                    _ => {
-                        let method = match reduction {
-                            Reduction::Max => PairMethod::Maximum,
-                            _ => PairMethod::Minimum,
-                        };
-                        return self.cubes(at, DraftKind::Pair(method), [*first, *second], output);
-                    }
-                };
-                if self.shape(data) != self.shape(output) {
-                    cpu!("its constant has more axes than what it is joined with");
-                }
-                match (reduction, bound) {
-                    (Reduction::Max, 0.0) => self.activated(at, data, output, DraftActivation::Relu),
-                    (Reduction::Max, _) => {
-                        self.function(at, data, output, Function::Clip(bound, f32::INFINITY))
-                    }
-                    _ => self.function(at, data, output, Function::Clip(f32::NEG_INFINITY, bound)),
-                }
-            }
-            _ => cpu!("no unit joins so many tensors"),
-        }
-    }
-
-    /// Two tensors that flow.
-    fn pair(&mut self, at: usize, binary: Binary, [first, second]: [ValueId; 2], output: ValueId) -> Decided {
-        match binary {
-            Binary::Add => {
-                for (sum, other) in [(first, second), (second, first)] {
-                    if self.adds(at, sum, other, output)? {
-                        return Ok(Ok(()));
-                    }
-                }
-                self.cubes(at, DraftKind::Sum { takes_first_off: false }, [first, second], output)
-            }
-            Binary::Sub => self.cubes(at, DraftKind::Sum { takes_first_off: true }, [second, first], output),
-            Binary::Mul => {
-                for (cube, factors) in [(first, second), (second, first)] {
-                    let (whole, pixel) = (self.shape(cube), self.shape(factors));
-                    if whole == self.shape(output)
-                        && whole != pixel
-                        && pixel.len() == 4
-                        && whole.len() == 4
-                        && pixel[..2] == whole[..2]
-                        && pixel[2..] == [1, 1]
-                    {
-                        return self.channel_product(at, [cube, factors], output);
-                    }
-                }
-                self.cubes(at, DraftKind::Pair(PairMethod::Multiply), [first, second], output)
-            }
-            _ => cpu!("no unit has {} of two tensors", Operator::Binary(binary).name()),
-        }
-    }
-
-    /// Adds a tensor to a convolution's sums, if that can be a part of it.
-    fn adds(&mut self, at: usize, sum: ValueId, other: ValueId, output: ValueId) -> Result<bool, NoNetwork> {
-        if sum == other || self.shape(sum) != self.shape(other) {
-            return Ok(false);
-        }
-        let Some(of) = self.absorbing(sum, at) else { return Ok(false) };
-        let DraftKind::Convolution(kernels) = &self.drafts[of].kind else { return Ok(false) };
-        if kernels.adds {
-            return Ok(false);
-        }
-        let other = self.place(other)?;
-        let own = &self.places[&sum].view;
-        if other.view != *own || other.source == Some(of) {
-            return Ok(false);
-        }
-        if let DraftKind::Convolution(kernels) = &mut self.drafts[of].kind {
-            kernels.adds = true;
-        }
-        self.drafts[of].sources.push(other.source);
-        self.move_last(of);
-        self.absorb(of, at, sum, output);
-        Ok(true)
-    }
-
-    /// Two cubes that lie alike.
-    fn cubes(
-        &mut self,
-        at: usize,
-        kind: DraftKind,
-        [first, second]: [ValueId; 2],
-        output: ValueId,
-    ) -> Decided {
-        if self.is_behind_units(at) {
-            cpu!("it stands behind all units");
-        }
-        if self.shape(first) != self.shape(second) {
-            cpu!("its tensors are of different shapes");
-        }
-        let [one, other] = [self.place(first)?, self.place(second)?];
-        if one.view != other.view {
-            cpu!("its tensors do not lie alike");
-        }
-        let view = one.view.clone();
-        let draft = self.draft(at, kind, vec![one.source, other.source], [view.cube; 2], output);
-        self.add(draft, output, view);
-        Ok(Ok(()))
-    }
-
-    fn channel_product(&mut self, at: usize, [cube, factors]: [ValueId; 2], output: ValueId) -> Decided {
-        let Some(whole) = self.nchw(cube)? else { cpu!("its input is no cube") };
-        let Some(pixel) = self.nchw(factors)? else { cpu!("its factors are no cube") };
-        if whole.source.is_some() && whole.source == pixel.source || pixel.source.is_none() {
-            cpu!("its factors are not made by a layer");
-        }
-        let view = whole.view.clone();
-        let draft = self.draft(
-            at,
-            DraftKind::ChannelProduct,
-            vec![whole.source, pixel.source],
-            [view.cube; 2],
-            output,
-        );
-        self.add(draft, output, view);
-        Ok(Ok(()))
-    }
-
-    fn concatenation(&mut self, at: usize, node: &Node, axis: i64) -> Decided {
-        if self.is_behind_units(at) {
-            cpu!("it stands behind all units");
-        }
-        let output = output_of(node);
-        let shape = self.shape(output);
-        let axis = if axis < 0 { axis + shape.len() as i64 } else { axis };
-        let inputs: Vec<ValueId> = node.inputs.iter().flatten().copied().collect();
-        if axis != 1 || shape.len() != 4 || shape[0] != 1 {
-            cpu!("its axis is not the channels of a cube");
-        }
-        if inputs.iter().any(|input| self.floats.graph.constant(*input).is_some()) {
-            cpu!("a part of it is a constant");
-        }
-        let Some(view) = View::natural(shape) else { cpu!("{shape:?} is no cube") };
-        let mut sources: Vec<Source> = Vec::new();
-        for &input in &inputs {
-            let Some(placed) = self.nchw(input)? else { cpu!("a part of it is no cube") };
-            sources.push(placed.source);
-        }
-        let draft = self.draft(at, DraftKind::Concatenation, sources, [view.cube; 2], output);
-        self.add(draft, output, view);
-        Ok(Ok(()))
-    }
-
-    /// A part of a cube from there on.
-    fn part_of(&mut self, at: usize, input: ValueId, from: [u32; 3], output: ValueId) -> Decided {
-        let Some(whole) = self.nchw(input)? else { cpu!("its input is no cube") };
-        let Some(view) = View::natural(self.shape(output)) else { cpu!("its output is no cube") };
-        let draft =
-            self.draft(at, DraftKind::Slice(from), vec![whole.source], [whole.view.cube, view.cube], output);
-        self.add(draft, output, view);
-        Ok(Ok(()))
-    }
-
-    fn split(&mut self, at: usize, node: &Node, axis: i64) -> Decided {
-        let Some(Some(input)) = node.inputs.first().copied() else { cpu!("it reads nothing") };
-        let shape = self.shape(input);
-        let axis = if axis < 0 { axis + shape.len() as i64 } else { axis };
-        if self.is_before_units(at) || self.is_behind_units(at) {
-            cpu!("it stands beside all units");
-        }
-        if self.value(input).element_type != ElementType::Float {
-            cpu!("its tensors are no numbers");
-        }
-        if axis != 1 || shape.len() != 4 || shape[0] != 1 {
-            cpu!("its axis is not the channels of a cube");
-        }
-        let mut from = 0;
-        for &output in &node.outputs {
-            if let Err(why) = self.part_of(at, input, [0, 0, from], output)? {
-                return Ok(Err(why));
-            }
-            from += self.shape(output)[1] as u32;
-        }
-        Ok(Ok(()))
-    }
-
-    fn slice(&mut self, at: usize, node: &Node, input: ValueId, output: ValueId) -> Decided {
-        if self.is_behind_units(at) {
-            cpu!("it stands behind all units");
-        }
-        let integers = |place: usize| {
-            let id = node.inputs.get(place).copied().flatten()?;
-            self.floats.graph.constant(id)?.to_integers()
-        };
-        let shape = self.shape(input);
-        let Some(starts) = integers(1) else { cpu!("where it begins is no constant") };
-        let axes = integers(3).unwrap_or_else(|| (0..starts.len() as i64).collect());
-        let steps = integers(4).unwrap_or_else(|| vec![1; starts.len()]);
-        if shape.len() != 4 || steps.iter().any(|step| *step != 1) {
-            cpu!("its input is no cube, or it takes not each element");
-        }
-        let mut from = [0; 4];
-        for (start, axis) in starts.iter().zip(&axes) {
-            let axis = if *axis < 0 { axis + 4 } else { *axis } as usize;
-            let size = shape[axis] as i64;
-            from[axis] = (if *start < 0 { start + size } else { *start }).clamp(0, size) as u32;
-        }
-        match self.shape(output).contains(&0) {
-            true => cpu!("nothing is left"),
-            false => self.part_of(at, input, [from[3], from[2], from[1]], output),
-        }
-    }
-
-    fn resize(&mut self, at: usize, resize: Resize, input: ValueId, output: ValueId) -> Decided {
-        let (from, to) = (self.shape(input), self.shape(output));
-        let factor = match (from, to) {
-            (&[1, c, h, w], &[1, d, y, x]) if c == d && y % h == 0 && x % w == 0 && y / h == x / w => y / h,
-            _ => cpu!("no unit resizes"),
-        };
-        let is_exact = resize.interpolation == Interpolation::Nearest
-            && resize.coordinates == CoordinateTransformation::Asymmetric
-            && resize.nearest == vp_tensors::NearestMode::Floor;
-        if !is_exact || !(1..=16).contains(&factor) {
-            cpu!("no unit resizes");
-        }
-        let Some(whole) = self.nchw(input)? else { cpu!("its input is no cube") };
-        let Some(view) = View::natural(to) else { cpu!("its output is no cube") };
-        let kind = DraftKind::Upsampling(factor as u32);
-        let draft = self.draft(at, kind, vec![whole.source], [whole.view.cube, view.cube], output);
-        self.add(draft, output, view);
-        Ok(Ok(()))
-    }
-
-    /// A tensor that is there already, seen otherwise.
-    fn viewed(
-        &mut self,
-        at: usize,
-        input: ValueId,
-        output: ValueId,
-        seen: impl Fn(&View, &[usize]) -> Option<View>,
-    ) -> Decided {
-        let Some(placed) = self.places.get(&input) else { cpu!("what it moves is the CPU's") };
-        let Some(view) = seen(&placed.view, self.shape(output)) else {
-            cpu!("its elements have to be moved");
-        };
-        let source = placed.source;
-        match (self.code(input), self.code(output)) {
-            (own, Some(wanted)) if own != Some(wanted) => {
-                let channels = view.cube.channels as usize;
-                let kind = DraftKind::Scaling { scales: vec![1.0; channels], addends: vec![0.0; channels] };
-                let draft = self.draft(at, kind, vec![source], [view.cube; 2], output);
-                self.add(draft, output, view);
-            }
-            _ => drop(self.places.insert(output, PlacedValue { source, view })),
-        }
-        Ok(Ok(()))
     }
 }
 

@@ -159,37 +159,19 @@ impl Patterns<'_> {
     }
 }
 
-/// Makes several nodes of those that have a unit only in parts: sums of more than two tensors, and transposed convolutions whose
-/// windows lie side by side.
+/// Makes several nodes of those that have a unit only in parts: sums of more than two tensors, and transposed convolutions.
 fn expanded(mut floats: FloatGraph) -> FloatGraph {
     for node in std::mem::take(&mut floats.graph.nodes) {
         match &node.operator {
             Operator::Variadic(Reduction::Sum) => floats.sum(node),
-            Operator::ConvTranspose { spatial, output_padding, output_shape: None }
-                if is_side_by_side(spatial, output_padding) =>
-            {
+            Operator::ConvTranspose { spatial, output_shape: None, .. } => {
                 let spatial = spatial.clone();
-                match floats.transposed_convolution(&node, &spatial) {
-                    Some(()) => {}
-                    None => floats.graph.nodes.push(node),
-                }
+                floats.push_transposed(node, &spatial);
             }
             _ => floats.graph.nodes.push(node),
         }
     }
     floats
-}
-
-/// Returns true if each input pixel makes a block of the output that no other one does.
-fn is_side_by_side(spatial: &Spatial, output_padding: &[usize]) -> bool {
-    let Spatial { kernel, strides, dilations, before, after, auto_pad, groups } = spatial;
-    kernel.len() == 2
-        && kernel == strides
-        && kernel[0] == kernel[1]
-        && dilations.iter().all(|dilation| *dilation == 1)
-        && before.iter().chain(after).chain(output_padding).all(|padding| *padding == 0)
-        && matches!(auto_pad, vp_tensors::AutoPad::NotSet | vp_tensors::AutoPad::Valid)
-        && *groups == 1
 }
 
 impl FloatGraph {
@@ -217,12 +199,12 @@ impl FloatGraph {
         }
     }
 
-    fn value(&mut self, name: String, shape: Vec<usize>) -> ValueId {
+    pub(super) fn value(&mut self, name: String, shape: Vec<usize>) -> ValueId {
         self.graph.values.push(Value { name, shape, element_type: ElementType::Float });
         ValueId(self.graph.values.len() - 1)
     }
 
-    fn constant(&mut self, name: String, tensor: Tensor) -> ValueId {
+    pub(super) fn constant(&mut self, name: String, tensor: Tensor) -> ValueId {
         let id = self.value(name, tensor.shape.clone());
         self.graph.values[id.0].element_type = tensor.element_type();
         self.graph.constants.insert(id, Arc::new(tensor));
@@ -252,50 +234,5 @@ impl FloatGraph {
             });
             sum = made;
         }
-    }
-
-    /// A transposed convolution as one of 1 x 1, whose channels then become blocks of pixels.
-    fn transposed_convolution(&mut self, node: &Node, spatial: &Spatial) -> Option<()> {
-        let (input, output) = (node.inputs[0]?, node.outputs[0]);
-        let weights = self.numbers(node.inputs.get(1).copied().flatten()?)?.clone();
-        let &[channels, kernels, rows, columns] = &weights.shape[..] else { return None };
-        let elements = weights.as_floats()?;
-        let taps = rows * columns;
-        // Of each kernel and tap one kernel: `DepthToSpace` in mode CRD has them in this order.
-        let mut made = Vec::with_capacity(elements.len());
-        for kernel in 0..kernels * taps {
-            made.extend((0..channels).map(|channel| elements[channel * kernels * taps + kernel]));
-        }
-        let shape = self.graph.value(input).shape.clone();
-        let name = &node.name;
-        let weights =
-            self.constant(format!("{name} weights"), Tensor::floats([kernels * taps, channels, 1, 1], made));
-        let bias = match node.inputs.get(2).copied().flatten() {
-            None => None,
-            Some(bias) => {
-                let values = self.numbers(bias)?.as_floats()?.to_vec();
-                let spread: Vec<f32> =
-                    values.iter().flat_map(|value| std::iter::repeat_n(*value, taps)).collect();
-                Some(self.constant(format!("{name} bias"), Tensor::floats([kernels * taps], spread)))
-            }
-        };
-        let blocks = self.value(format!("{name} blocks"), vec![shape[0], kernels * taps, shape[2], shape[3]]);
-        if let Some(code) = self.codes.get(&output).copied() {
-            self.codes.insert(blocks, code);
-        }
-        let one = Spatial { kernel: vec![1, 1], strides: vec![1, 1], ..spatial.clone() };
-        self.graph.nodes.push(Node {
-            name: name.clone(),
-            operator: Operator::Conv(one),
-            inputs: vec![Some(input), Some(weights), bias],
-            outputs: vec![blocks],
-        });
-        self.graph.nodes.push(Node {
-            name: format!("{name} blocks"),
-            operator: Operator::DepthToSpace { block: rows, is_column_first: true },
-            inputs: vec![Some(blocks)],
-            outputs: vec![output],
-        });
-        Some(())
     }
 }

@@ -49,7 +49,10 @@ pub enum CompileError {
         why: &'static str,
     },
     /// Registers that the driver would write otherwise than the layer needs.
-    #[error("layer `{layer}`: the driver cannot program it: {}", .differences.join(", "))]
+    #[error(
+        "layer `{layer}`: the driver cannot program it: {}; `vp run` of the network, and `vp loadable trace`, take no driver",
+        .differences.join(", ")
+    )]
     Registers {
         /// Name of the layer.
         layer: String,
@@ -89,7 +92,7 @@ pub enum CompileError {
         most: usize,
     },
     /// More operations than a task has.
-    #[error("it takes {found} operations in a task, and the driver counts to 32767")]
+    #[error("it takes {found} operations in a task, and the driver counts to 32767: compile it in two parts")]
     Operations {
         /// Number of operations.
         found: usize,

@@ -92,7 +92,9 @@ impl LoadableMemory {
         let constants = plan.constants.iter().filter(|constant| constant.place.memory == kind);
         let (mut names, mut offsets) = (Vec::new(), Vec::new());
         for constant in constants {
-            let name = format!("constant-{} {}", contents.blobs.len(), constant.what);
+            // The runtime fills a memory again before each inference if its blob's name has this in it (`Runtime.cpp`, `submitInternal`).
+            let what = constant.what.replace("dep_graph", "dep-graph");
+            let name = format!("constant-{} {what}", contents.blobs.len());
             offsets.push(constant.place.address);
             contents.blobs.push(BlobTable {
                 name: name.clone(),

@@ -65,6 +65,13 @@ impl Compiled {
         self.plan.steps.iter().filter(|step| is_on_cpu(step)).map(|step| step.name.as_str())
     }
 
+    /// Gives the input (0) or an output another name than its layer's, which the application knows it by.
+    pub fn name_end(&mut self, end: usize, name: &str) {
+        if let Some(tensor) = self.contents.tensors.get_mut(end) {
+            tensor.name = tensors::named(name);
+        }
+    }
+
     /// Puts an input into the loadable, as its memory has it ([`Tensor::pack`](crate::network::Tensor::pack)). The application then binds none.
     pub fn fix_input(&mut self, memory: Vec<u8>) {
         const NAME: &str = "input";

@@ -1,11 +1,11 @@
-//! Layers that no unit does: those at the end are the application's, which has the outputs anyway; between layers the runtime would have
-//! to do them, and it has no task but for soft-max.
+//! Layers that no unit does: those at the end are the application's, which has the outputs anyway, and joins what no tensor descriptor has;
+//! between layers the runtime would have to do them, and it has no task but for soft-max.
 
 use super::error::CompileError;
 use super::options::SoftMaxBy;
-use crate::network::{Cpu, Network, NetworkLayer, Operation, Plan, PlanStep, Work};
+use crate::network::{Cpu, Form, Network, NetworkLayer, Operation, Plan, PlanStep, Work};
 
-/// A network without the layers at its end that the CPU does and the runtime does not, and the names of those.
+/// A network without the layers at its end that the CPU does and the runtime does not, or whose output has gaps, and the names of those.
 ///
 /// # Errors
 /// When nothing is left.
@@ -14,7 +14,14 @@ pub(super) fn without_end(
     plan: &Plan,
     soft_max: SoftMaxBy,
 ) -> Result<(Network, Vec<String>), CompileError> {
-    let on_cpu = on_cpu(network, plan, soft_max);
+    let mut on_cpu = on_cpu(network, plan, soft_max);
+    for (&at, tensor) in network.outputs.iter().zip(&plan.outputs) {
+        let layer = &network.layers[at];
+        let has_gaps = matches!(&tensor.form, Form::Features { channels, .. } if !channels.is_plain());
+        if has_gaps && layer.operation == Operation::Concatenation {
+            on_cpu[at].get_or_insert_with(|| format!("`{}` (a concatenation)", layer.name));
+        }
+    }
     // What only joins or cuts goes with what it joins or cuts.
     let mut made: Vec<bool> = on_cpu.iter().map(Option::is_some).collect();
     for (at, layer) in network.layers.iter().enumerate() {
@@ -85,7 +92,6 @@ fn on_cpu(network: &Network, plan: &Plan, soft_max: SoftMaxBy) -> Vec<Option<Str
         if let Work::Cpu { task, .. } = work {
             let what = match task {
                 Cpu::SoftMax(_) if soft_max == SoftMaxBy::Runtime => continue,
-                Cpu::Upsampling(_) => "upsampling",
                 Cpu::SoftMax(_) => "soft-max",
                 Cpu::Table(_) => "a table",
                 Cpu::Slice(_) => "a part of a cube",

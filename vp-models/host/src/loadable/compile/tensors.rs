@@ -12,8 +12,15 @@ mod code {
     pub(super) const HALF: u8 = 2;
     pub(super) const INT16: u8 = 3;
     pub(super) const INT8: u8 = 4;
-    pub(super) const IMAGE: u8 = 0;
-    pub(super) const FEATURE: u8 = 2;
+}
+
+/// Most bytes of a tensor's name that the runtime has room for (`IRuntime.h`, `NVDLA_RUNTIME_TENSOR_DESC_NAME_MAX_LEN`).
+const LONGEST_NAME: usize = 80;
+
+/// The beginning of a name that the runtime has room for.
+pub(super) fn named(name: &str) -> String {
+    let end = (0..=LONGEST_NAME.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
+    name[..end.unwrap_or_default()].to_owned()
 }
 
 /// Describes input and outputs, whose memories are the first ones.
@@ -25,7 +32,7 @@ pub(super) fn describe(network: &Network, plan: &Plan, contents: &mut Contents) 
         let MemoryTable { size, .. } = contents.memories[id];
         let table = table(tensor, size).map_err(unsaid)?;
         let id = id as u16;
-        contents.tensors.push(TensorTable { name: name.to_owned(), id, memory: id, ..table });
+        contents.tensors.push(TensorTable { name: named(name), id, memory: id, ..table });
     }
     Ok(())
 }
@@ -38,11 +45,11 @@ fn table(tensor: &Tensor, bytes: u64) -> Result<TensorTable, &'static str> {
         }
         Form::Features { atom, room: [width, height], .. } => {
             let format = if *atom == 8 { TensorTable::FEATURE_X8 } else { TensorTable::FEATURE };
-            (code::FEATURE, format, [width * atom, width * height * atom])
+            (TensorTable::CATEGORY_FEATURE, format, [width * atom, width * height * atom])
         }
         Form::Pixels { bytes, line_stride } => {
             let format = pixels(tensor.precision, *bytes == element);
-            (code::IMAGE, format as u8, [*line_stride, line_stride * tensor.shape.height])
+            (TensorTable::CATEGORY_IMAGE, format as u8, [*line_stride, line_stride * tensor.shape.height])
         }
     };
     let [width, height, channels] =

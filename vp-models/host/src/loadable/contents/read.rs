@@ -1,6 +1,6 @@
 //! Reads the tables of a container.
 
-use flatbuffers::{Follow, ForwardsUOffset, Vector};
+use flatbuffers::{Follow, ForwardsUOffset, InvalidFlatbuffer, Vector};
 
 use super::super::container::{self, Container, Triple};
 use super::super::{LoadableError, MAX_MEMORY_BYTES, Version};
@@ -17,9 +17,15 @@ impl Contents {
     /// tables name, [`LoadableError::TooLarge`] when its names are.
     pub fn read(bytes: &[u8]) -> Result<Contents, LoadableError> {
         let container = Container::new(bytes);
-        let damaged = |error: flatbuffers::InvalidFlatbuffer| {
-            let words: Vec<String> = error.to_string().split_whitespace().map(str::to_owned).collect();
-            LoadableError::Container(words.join(" "))
+        let damaged = |error: InvalidFlatbuffer| {
+            LoadableError::Container(match error {
+                _ if bytes.is_empty() => "it is empty".to_owned(),
+                // Of a file that has been cut a table is behind its end; a root's place is what any four bytes say.
+                InvalidFlatbuffer::RangeOutOfBounds { range, .. } => {
+                    format!("{} bytes, and a part of it would end at {}", bytes.len(), range.end)
+                }
+                error => error.to_string().split_whitespace().collect::<Vec<_>>().join(" "),
+            })
         };
         let root = container.root().map_err(damaged)?;
         check_names(root)?;

@@ -196,6 +196,11 @@ impl<'a> Conversion<'a> {
         if count == 0 {
             return Ok(());
         }
+        if self.to == Generation::Short && count > 1 {
+            // `Emulator.cpp`, `processTask`, before interface 0.12.
+            let (place, what) = (format!("task {}", task.id), format!("{count} CPU operations in a task"));
+            return Err(ConvertError::Unsayable { place, what });
+        }
         self.take(count)?;
         let [from, to] = [self.to.other(), self.to].map(cpu::Entry::of);
         let mut new = Vec::new();

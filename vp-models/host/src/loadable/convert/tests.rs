@@ -136,6 +136,10 @@ fn what_the_older_interface_has_not_is_refused_by_place() {
         told,
         "CPU operation 0 of task 0: a buffer of format 0, and 3 is fp16, which interface 0.11 has not"
     );
+    let mut two = contents(&power(Generation::Long));
+    two.blobs[0].data[4..6].copy_from_slice(&2u16.to_le_bytes());
+    let told = convert(&two, Generation::Short).expect_err("two operations").to_string();
+    assert_eq!(told, "task 0: 2 CPU operations in a task, which interface 0.11 has not");
     let mut unknown = contents(&power(Generation::Short));
     unknown.blobs[1].data[0] = 2;
     let told = convert(&unknown, Generation::Long).expect_err("no such operation").to_string();

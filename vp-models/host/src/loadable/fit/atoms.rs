@@ -154,7 +154,7 @@ impl Atoms {
 pub(super) type Line = (u16, u32);
 
 /// Atoms that each cube tells: the one with which it is packed, or all that it can have. Room between the lines of a part belongs to the
-/// cube, or the tensor, that it is a part of, whose lines are as long in the same memory.
+/// cube, or the tensor, that it is a part of, whose lines are as long in the same memory, or to cubes whose lines lie there.
 fn told(cubes: &[Features], possible: &[AtomSet], of_tensors: &BTreeSet<Line>) -> Vec<AtomSet> {
     let line = |cube: &Features| (cube.entry.memory, cube.cube.line_stride);
     let mut of_lines: BTreeMap<Line, AtomSet> = BTreeMap::new();
@@ -162,8 +162,9 @@ fn told(cubes: &[Features], possible: &[AtomSet], of_tensors: &BTreeSet<Line>) -
         let set = of_lines.entry(line(cube)).or_insert(AtomSet::NONE);
         *set = set.with(cube.packed());
     }
+    let interleaved = Interleaved::of(cubes);
     let told = |(cube, possible): (&Features, &AtomSet)| {
-        let packed = if cube.has_lines() { cube.packed() } else { AtomSet::NONE };
+        let packed = if cube.has_lines() && !interleaved.has(cube) { cube.packed() } else { AtomSet::NONE };
         match packed.both(*possible) {
             AtomSet::NONE => *possible,
             _ if of_tensors.contains(&line(cube)) => *possible,
@@ -171,6 +172,34 @@ fn told(cubes: &[Features], possible: &[AtomSet], of_tensors: &BTreeSet<Line>) -
         }
     };
     cubes.iter().zip(possible).map(told).collect()
+}
+
+/// Cubes of the same extents and strides: of each such the places at which they begin.
+struct Interleaved(BTreeMap<(u16, [u32; 5]), BTreeSet<u64>>);
+
+impl Interleaved {
+    fn of(cubes: &[Features]) -> Interleaved {
+        let mut places: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
+        for cube in cubes {
+            places.entry(Interleaved::form(cube)).or_default().insert(cube.entry.offset);
+        }
+        Interleaved(places)
+    }
+
+    fn form(features: &Features) -> (u16, [u32; 5]) {
+        let Cube { width, height, channels, line_stride, surface_stride, .. } = features.cube;
+        (features.entry.memory, [width, height, channels, line_stride, surface_stride])
+    }
+
+    /// Returns true if lines of another cube lie between this one's.
+    fn has(&self, cube: &Features) -> bool {
+        let (at, line) = (cube.entry.offset, u64::from(cube.cube.line_stride));
+        let places = &self.0[&Interleaved::form(cube)];
+        places.range(at.saturating_sub(line)..at.saturating_add(line)).any(|place| {
+            let distance = place.abs_diff(at);
+            0 < distance && distance < line
+        })
+    }
 }
 
 /// Error of a cube that no atom goes with: the reason with the atom of the others, if they have one.
@@ -308,6 +337,19 @@ mod tests {
         // A single line leads to no other.
         let line = features([2, 1, 8], [32, 32], 32);
         assert_eq!(common(&[features([4, 4, 8], [32, 128], 128), line]), Ok(vec![8]));
+    }
+
+    #[test]
+    fn lines_that_lie_between_anothers_tell_no_larger_atom() {
+        let lines = |offset: u64| {
+            let cube = features([4, 4, 8], [64, 256], 256 - offset);
+            Features { entry: AddressEntry { memory: 7, offset, ..cube.entry }, ..cube }
+        };
+        let packed = features([4, 4, 8], [32, 128], 128);
+        assert_eq!(common(&[packed.clone(), lines(0), lines(32)]), Ok(vec![8]));
+        // One alone could be packed of atoms of 16, and two a line apart are two cubes.
+        assert!(common(&[packed.clone(), lines(0)]).is_err());
+        assert!(common(&[packed, lines(0), lines(64)]).is_err());
     }
 
     #[test]

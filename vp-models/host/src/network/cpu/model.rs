@@ -136,7 +136,6 @@ impl CpuWork {
         let packed_bytes = from.iter().map(Tensor::bytes_moved).sum::<u64>() + to.bytes_moved();
         let moved = CpuWork { operations: 0, bytes: (read + made) * element, packed_bytes };
         match task {
-            Cpu::Upsampling(_) => moved,
             // Only what is taken.
             Cpu::Slice(_) => {
                 CpuWork { bytes: 2 * made * element, packed_bytes: 2 * to.bytes_moved(), ..moved }

@@ -215,8 +215,10 @@ pub enum Operation {
     Concatenation,
     /// Normalisation by neighbouring channels.
     Normalisation(Normalisation),
-    /// Each pixel becomes so many columns and rows. No unit does that: it is the CPU's.
+    /// Each pixel becomes so many columns and rows.
     Upsampling(u32),
+    /// Columns or lines of its sources, of one shape, in turn.
+    Interleaving(Interleaving),
     /// Soft-max over the channels of each pixel: the CPU's.
     SoftMax(SoftMax),
     /// A graph of tensors: the CPU's.
@@ -225,6 +227,26 @@ pub enum Operation {
     Slice(Slice),
     /// Elements that are known before, and lie in memory with the weights.
     Constant(Vec<i8>),
+}
+
+/// Direction in which cubes are interleaved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interleaving {
+    /// A column of each source, then the next column of each.
+    Columns,
+    /// A line of each source, then the next line of each.
+    Lines,
+}
+
+impl Interleaving {
+    /// Shape of so many cubes of a shape, interleaved.
+    pub(super) fn of(self, shape: Shape, cubes: u32) -> Shape {
+        match self {
+            Interleaving::Columns => Shape { width: shape.width * cubes, ..shape },
+            Interleaving::Lines => Shape { height: shape.height * cubes, ..shape },
+        }
+    }
 }
 
 /// Window over an input. Pairs are horizontal and vertical.

@@ -257,6 +257,7 @@ impl Maker {
             }
             Operation::Activation(_)
             | Operation::Upsampling(_)
+            | Operation::Interleaving(_)
             | Operation::SoftMax(_)
             | Operation::Slice(_)
             | Operation::Cpu(_) => input,

@@ -8,8 +8,8 @@ use self::reader::Reader;
 use super::demand::{Demand, Demanded, WrittenMemory};
 use super::synthetic::Maker;
 use super::{
-    Choices, Compression, Converter, Lines, Method, Network, Shape, Share, Winograd, optional_shift, sheet,
-    shift,
+    Choices, Compression, Converter, Interleaving, Lines, Method, Network, Shape, Share, Winograd,
+    optional_shift, sheet, shift,
 };
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -96,6 +96,7 @@ enum WrittenKind {
     Concatenation(WrittenConcatenation),
     Normalisation(WrittenNormalisation),
     Upsampling(WrittenUpsampling),
+    Interleaving(WrittenInterleaving),
     SoftMax(WrittenSoftMax),
 }
 
@@ -297,6 +298,13 @@ struct WrittenUpsampling {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct WrittenInterleaving {
+    inputs: Vec<String>,
+    along: Interleaving,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct WrittenSoftMax {
     scale: f64,
 }
@@ -328,11 +336,14 @@ impl WrittenLayer {
             }
             WrittenKind::Elementwise(layer) => vec![first, ("other", Some(layer.other.as_str()))],
             WrittenKind::ChannelProduct(layer) => vec![first, ("factors", Some(layer.factors.as_str()))],
-            WrittenKind::Sum(_) | WrittenKind::Concatenation(_) if self.input.is_some() => {
+            WrittenKind::Sum(_) | WrittenKind::Concatenation(_) | WrittenKind::Interleaving(_)
+                if self.input.is_some() =>
+            {
                 return Err(KeyError::new("input", "`inputs` says what it reads"));
             }
             WrittenKind::Sum(WrittenSum { inputs, .. }) => listed(inputs),
             WrittenKind::Concatenation(WrittenConcatenation { inputs }) => listed(inputs),
+            WrittenKind::Interleaving(WrittenInterleaving { inputs, .. }) => listed(inputs),
             _ => vec![first],
         })
     }

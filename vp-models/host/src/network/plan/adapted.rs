@@ -1,10 +1,11 @@
-//! A network as a configuration runs it: with exact copies where what a layer reads does not lie as it needs it.
+//! A network as a configuration runs it: with exact copies where what a layer reads does not lie as it needs it, and upsampling by columns
+//! and then by lines.
 //!
 //! What is concatenated is written where it belongs in the whole, so a cube is part of one whole only, and the network's input and
 //! constants are part of none: of others the whole gets a copy, which SDP makes from memory to memory. Channels that do not lie one
 //! behind the other, where a layer needs that, are moved by the CPU. A slice that begins with an atom is read where it is.
 
-use crate::network::description::{Demand, Network, NetworkLayer, Operation, Shape, Slice};
+use crate::network::description::{Demand, Interleaving, Network, NetworkLayer, Operation, Shape, Slice};
 use crate::network::layout::Channels;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -47,11 +48,13 @@ impl<'a> Adapted<'a> {
             (0..network.layers.len()).map(|layer| looked.layer(layer, &parts, &mut taken)).collect();
         let ways = looked.ways;
         let as_it_is = network.layers.iter().zip(&sources).all(|(layer, sources)| layer.sources == **sources);
+        let is_upsampling = |layer: &NetworkLayer| matches!(layer.operation, Operation::Upsampling(_));
+        let as_it_is = as_it_is && !network.layers.iter().any(is_upsampling);
         if as_it_is && copies.iter().all(Vec::is_empty) {
             let origins = (0..network.layers.len()).collect();
             return Adapted { network: Cow::Borrowed(network), origins, ways };
         }
-        with_copies(network, &sources, &copies, &ways)
+        with_layers(network, &sources, &copies, &ways)
     }
 }
 
@@ -153,7 +156,10 @@ impl Look<'_> {
 /// Returns the places of sources whose channels are to lie one behind the other, and do not.
 fn needs_plain(operation: &Operation, channels: &[Channels]) -> Vec<usize> {
     let wanted = match operation {
-        Operation::Sum(_) | Operation::Elementwise(_) | Operation::ChannelProduct(_)
+        Operation::Sum(_)
+        | Operation::Elementwise(_)
+        | Operation::ChannelProduct(_)
+        | Operation::Interleaving(_)
             if channels.iter().any(|other| *other != channels[0]) =>
         {
             0..channels.len()
@@ -178,7 +184,9 @@ pub(super) fn made(
         | Operation::Sum(_)
         | Operation::Elementwise(_)
         | Operation::ChannelProduct(_)
-        | Operation::Scaling(_) => sources[0].clone(),
+        | Operation::Scaling(_)
+        | Operation::Upsampling(_)
+        | Operation::Interleaving(_) => sources[0].clone(),
         Operation::Concatenation => Channels::joined(sources, lanes),
         Operation::Slice(slice) if way != Some(SliceWay::Cpu) => {
             let from = slice.from[2];
@@ -189,7 +197,7 @@ pub(super) fn made(
     }
 }
 
-fn with_copies<'a>(
+fn with_layers<'a>(
     network: &Network,
     sources: &[Cow<'_, [Option<usize>]>],
     copies: &[Copies],
@@ -216,8 +224,24 @@ fn with_copies<'a>(
             ways.push(Some(way));
             own[at] = Some(layers.len() - 1);
         }
+        let mut layer = NetworkLayer { sources: own, ..layer.clone() };
+        if let Operation::Upsampling(factor) = layer.operation {
+            let columns = NetworkLayer {
+                name: format!("{}: columns", layer.name),
+                sources: vec![layer.sources[0]; factor as usize],
+                output: Interleaving::Columns.of(layer.input, factor),
+                operation: Operation::Interleaving(Interleaving::Columns),
+                ..layer
+            };
+            layer.input = columns.output;
+            layer.sources = vec![Some(layers.len()); factor as usize];
+            layer.operation = Operation::Interleaving(Interleaving::Lines);
+            layers.push(columns);
+            origins.push(origin);
+            ways.push(None);
+        }
         places.push(layers.len());
-        layers.push(NetworkLayer { sources: own, ..layer.clone() });
+        layers.push(layer);
         origins.push(origin);
         ways.push(given[origin]);
     }

@@ -10,6 +10,7 @@ mod adapted;
 mod batch;
 mod copies;
 mod hazards;
+mod interleaving;
 mod memory;
 mod operands;
 mod operations;

@@ -210,7 +210,6 @@ pub(super) fn tasks(
 fn by_cpu(layer: &NetworkLayer, way: Option<SliceWay>, network: &Network, config: &Config) -> Option<Cpu> {
     let is_int8 = network.precision == Precision::Int8;
     match &layer.operation {
-        Operation::Upsampling(factor) => Some(Cpu::Upsampling(*factor)),
         Operation::SoftMax(SoftMax { scale }) => Some(Cpu::SoftMax(*scale)),
         Operation::Cpu(program) => Some(Cpu::Program(program.clone())),
         Operation::Slice(Slice { from }) if way == Some(SliceWay::Cpu) => Some(Cpu::Slice(*from)),

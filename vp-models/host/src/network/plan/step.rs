@@ -91,8 +91,6 @@ pub enum Work {
 /// Tasks of the CPU.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cpu {
-    /// Pixels become so many columns and rows.
-    Upsampling(u32),
     /// Soft-max over channels; what a step of the input means, in 1/65536ths.
     SoftMax(u32),
     /// An answer for each of the 256 elements of int8, the first one's for -128.

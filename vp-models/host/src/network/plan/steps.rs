@@ -164,6 +164,7 @@ impl<'a> Planner<'a> {
             Operation::Normalisation(normalisation) => {
                 self.normalisation(task, layer, normalisation).map_err(named)
             }
+            Operation::Interleaving(along) => self.interleaving(task, layer, *along).map_err(named),
             operation => {
                 debug_assert!(super::is_silent(operation));
                 Ok(())
@@ -187,7 +188,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn cube(&self, source: Option<usize>) -> Cube {
+    pub(super) fn cube(&self, source: Option<usize>) -> Cube {
         self.tensor(source).cube()
     }
 
@@ -236,7 +237,7 @@ impl<'a> Planner<'a> {
     }
 
     /// All of a cube, where the task finds it.
-    fn whole(&self, source: Option<usize>) -> Access {
+    pub(super) fn whole(&self, source: Option<usize>) -> Access {
         match self.copy_of(&Copied::Cube(source)) {
             Some(copy) => self.copy_access(copy),
             None => self.own_whole(source),
@@ -292,7 +293,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Gives the last step its figures.
-    fn outline(&mut self, outline: StepOutline) {
+    pub(super) fn outline(&mut self, outline: StepOutline) {
         if let Some(Planned { step, .. }) = self.planned.last_mut() {
             step.outline = outline;
         }
@@ -357,7 +358,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A step; a convolution adds what the MAC array does in it.
-    fn push_part(&mut self, task: &Task, work: Work, reads: Vec<Access>, writes: Access) {
+    pub(super) fn push_part(&mut self, task: &Task, work: Work, reads: Vec<Access>, writes: Access) {
         let name = self.network.layers[task.layer].name.clone();
         let method = ConvolutionMethod::default();
         let outline = StepOutline::default();

@@ -182,6 +182,7 @@ fn tensor(size: [usize; 3], [line_stride, surface_stride]: [usize; 2]) -> Tensor
         offset: 0,
         bytes,
         widest_atom: 64,
+        pixel_bytes: None,
     }
 }
 

@@ -4,8 +4,8 @@ mod constants;
 
 use super::{
     Leaky, NamedInput, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenElementwise,
-    WrittenFunction, WrittenKind, WrittenLayer, WrittenNormalisation, WrittenPair, WrittenPooling,
-    WrittenSoftMax, WrittenSum, WrittenUpsampling,
+    WrittenFunction, WrittenInterleaving, WrittenKind, WrittenLayer, WrittenNormalisation, WrittenPair,
+    WrittenPooling, WrittenSoftMax, WrittenSum, WrittenUpsampling,
 };
 use crate::network::description::synthetic::{self, GivenParameters, Maker};
 use crate::network::description::{
@@ -135,6 +135,16 @@ impl Reader<'_, '_> {
                 let Shape { width, height, channels } = input;
                 let output = Shape { width: width * factor, height: height * factor, channels };
                 Ok((Operation::Upsampling(factor), output))
+            }
+            WrittenKind::Interleaving(WrittenInterleaving { inputs, along }) => {
+                if let Some(&other) = shapes.iter().find(|shape| **shape != input) {
+                    return Err(unlike("inputs", input, other));
+                }
+                if !(2..=16).contains(&inputs.len()) {
+                    let found = format!("{} inputs: 2 to 16 cubes are interleaved", inputs.len());
+                    return Err(wrong("inputs", found));
+                }
+                Ok((Operation::Interleaving(along), along.of(input, inputs.len() as u32)))
             }
             WrittenKind::SoftMax(WrittenSoftMax { scale }) => {
                 if !(0.0..=4096.0).contains(&scale) {
