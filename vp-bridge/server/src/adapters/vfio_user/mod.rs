@@ -40,6 +40,8 @@ const WORDS: usize = 4096;
 /// Commands that wait, and their bytes, before the client is read no further.
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 4 << 20;
+/// Bytes of memory that is a guest's RAM: what is less may be a device's.
+const RAM: u64 = 64 << 20;
 /// Largest window: a register of the configuration has 32 bits for its address.
 const MOST_WINDOW: u64 = 1 << 30;
 
@@ -313,6 +315,14 @@ impl VfioUser {
             return self.connection.fail(token, error);
         }
         let Some(file) = file else {
+            if map.is_writeable && map.size >= RAM {
+                tracing::warn!(
+                    "{} bytes of the guest's memory at 0x{:x} came without a file, and the device accesses them by messages: for QEMU, \
+                     give it a memory-backend-memfd with share=on",
+                    map.size,
+                    map.address
+                );
+            }
             self.parts.add(map, None);
             return self.connection.reply(token, &Reply::Done);
         };
