@@ -199,7 +199,9 @@ pub struct CdpTiming {
     pub spread: u32,
     /// Cycles by which the first atom of the next layer can start before a layer's last write address.
     pub next_layer: u32,
-    /// From the start of a layer's last input atom until the read DMA's first address of the next layer.
+    /// Elements in the registers between those FIFOs and the datapath's first step.
+    pub input_places: u32,
+    /// From the entry of a layer's last input element into these registers until the read DMA's first address of the next layer.
     pub next_read: u32,
     /// Times at which there is room in the write DMA, if the lack of it can stop the datapath.
     pub write_room: Option<WriteRoom>,
@@ -211,8 +213,8 @@ pub struct WriteRoom {
     /// From a transfer's last element until its first atom has left and another element can come. RTL, branch `nv_small`,
     /// `NV_NVDLA_CDP_wdma.v`: the command goes one cycle before the atoms, and the FIFO is ready in the cycle behind.
     pub after: u32,
-    /// For a step of the datapath that is delayed because an element waits: how much earlier the step is than
-    /// that element.
+    /// From the earliest step that is delayed because an element waits for the write DMA until that element is written. RTL, `nv_small`: a step is
+    /// 25 cycles before its element is at the write DMA, and that it stands there is known five cycles later, a skid register a cycle.
     pub behind_datapath: u32,
 }
 
@@ -440,10 +442,14 @@ impl Built<'_> {
             // RTL: `NV_NVDLA_CDP_RDMA_ro_fifo` of eight, on master 32, and an output register.
             spread: if is_master { 33 } else { 9 },
             next_layer: 11 + self.later(),
-            // Seen, as with PDP.
-            next_read: 29,
+            // RTL: `NV_NVDLA_CDP_DP_cvtin`, pipe_p1 to p3, on master with a skid register each; the register in front of
+            // `NV_NVDLA_CDP_DP_bufferin`, with one where a step has several elements (`_tp1` has none). One more was seen.
+            input_places: 5 + if is_master { 3 } else { 0 } + u32::from(self.config.cdp_throughput > 1),
+            // RTL, nv_small: 12 from the last element to the address (`NV_NVDLA_CDP_RDMA_eg`, dp2reg_done; `NV_NVDLA_CDP_rdma`, op_load), 10
+            // from a step, as it counts here, to the element. On master each is one less, as `credit_return`.
+            next_read: 20 + 2 * self.fifo(),
             // Not seen on master, whose write DMA was not looked at.
-            write_room: (!is_master).then_some(WriteRoom { after: 2, behind_datapath: 15 }),
+            write_room: (!is_master).then_some(WriteRoom { after: 2, behind_datapath: 20 }),
         }
     }
 
