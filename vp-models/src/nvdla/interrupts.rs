@@ -14,25 +14,37 @@ pub(crate) struct Interrupts {
     sim: Sim,
     glb: RefCell<Glb>,
     line: IrqLine,
+    /// Times at which the last interrupt was raised, and the last one that the line shows.
     last_raised: Cell<Option<Time>>,
+    last_shown: Cell<Option<Time>>,
 }
 
 impl Interrupts {
     pub(crate) fn new(sim: &Sim, config: &Config, line: IrqLine) -> Rc<Interrupts> {
         let glb = RefCell::new(Glb::new(config));
-        Rc::new(Interrupts { sim: sim.clone(), glb, line, last_raised: Cell::new(None) })
+        Rc::new(Interrupts {
+            sim: sim.clone(),
+            glb,
+            line,
+            last_raised: Cell::new(None),
+            last_shown: Cell::new(None),
+        })
     }
 
     /// A layer is done.
     pub(crate) fn raise(&self, interrupt: Interrupt) {
         self.glb.borrow_mut().raise(interrupt);
         self.last_raised.set(Some(self.sim.now()));
+        if !self.glb.borrow().is_masked(interrupt) {
+            self.last_shown.set(Some(self.sim.now()));
+        }
         self.line.drive(self.glb.borrow().level());
     }
 
-    /// Returns the time at which the last layer was done.
-    pub(crate) fn last_raised(&self) -> Option<Time> {
-        self.last_raised.get()
+    /// Returns the time at which the last layer was done: of those whose interrupt is not masked, if there is one. A program that waits for PDP does
+    /// not wait for SDP, which goes on where no window reads the end of its output.
+    pub(crate) fn last_done(&self) -> Option<Time> {
+        self.last_shown.get().or(self.last_raised.get())
     }
 
     /// The interrupts that are pending.
@@ -63,10 +75,11 @@ impl Interrupts {
 
 impl Interrupts {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Interrupts { sim: _, glb, line, last_raised } = self;
+        let Interrupts { sim: _, glb, line, last_raised, last_shown } = self;
         at.part("nvdla.glb")?;
         glb.borrow_mut().checkpoint(at)?;
         line.drive(glb.borrow().level());
-        at.cell(last_raised)
+        at.cell(last_raised)?;
+        at.cell(last_shown)
     }
 }
