@@ -83,3 +83,41 @@ impl Interrupts {
         at.cell(last_shown)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::glb::InterruptSource::{Pdp, Sdp};
+    use super::super::registers::glb;
+    use super::*;
+    use vp_core::Simulation;
+
+    /// Returns the end of a run in which interrupts with these sources come 10 ns apart, and all but some are masked.
+    fn end(unmasked: &[Interrupt], raised: [Interrupt; 2]) -> Option<Time> {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim().clone();
+        let interrupts =
+            Interrupts::new(&sim, &Config::named("nv_small").unwrap(), IrqLine::new(&sim, "irq0"));
+        let masked = !unmasked.iter().fold(0, |all, interrupt| all | interrupt.mask());
+        interrupts.write(u32::from(glb::S_INTR_MASK.offset), masked);
+        let device = interrupts.clone();
+        sim.clone().process("layers", async move {
+            for interrupt in raised {
+                sim.wait(Time::ns(10)).await;
+                device.raise(interrupt);
+            }
+        });
+        simulation.run();
+        interrupts.last_done()
+    }
+
+    #[test]
+    fn a_run_ends_with_the_last_interrupt_that_is_not_masked() {
+        let (sdp, pdp) = (Sdp.of_group(0), Pdp.of_group(0));
+        assert_eq!(end(&[pdp], [pdp, sdp]), Some(Time::ns(10)));
+        assert_eq!(end(&[pdp], [sdp, pdp]), Some(Time::ns(20)));
+        assert_eq!(end(&[pdp, sdp], [pdp, sdp]), Some(Time::ns(20)));
+        // Of a program that asks for the status.
+        assert_eq!(end(&[], [pdp, sdp]), Some(Time::ns(20)));
+        assert_eq!(end(&[], [sdp, pdp]), Some(Time::ns(20)));
+    }
+}
