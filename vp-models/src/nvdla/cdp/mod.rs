@@ -207,8 +207,8 @@ impl Cdp {
                     room = self.output.begins(begin, *cycle * latency, sim).await;
                 }
                 let (arrival, atom) = self.next().await;
-                let (arrival, now) = (arrival.max(room).cycles(*cycle), sim.now().cycles(*cycle));
-                let entry = steps.feed(arrival, now, transfer.width);
+                let (arrival, free) = (arrival.max(room).cycles(*cycle), self.common.free().cycles(*cycle));
+                let entry = steps.feed(arrival, free, transfer.width);
                 if x == 0 {
                     first = entry;
                 }

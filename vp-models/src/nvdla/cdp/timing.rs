@@ -196,8 +196,8 @@ impl Steps {
         self.output.saturating_sub(FRONT + u64::from(behind)).max(1)
     }
 
-    /// Returns the bound on the next transfer, of `width` atoms, by those before it on their way to the write DMA, and the cycles from its first row to the
-    /// atom that is written next. Where the datapath stands, its FIFO takes the first element of an atom when the one as many before it as it
+    /// Returns the bound on the next transfer, of `width` atoms, by those before it on their way to the write DMA, and the cycles from its first row to
+    /// the atom that is written next. Where the datapath stands, its FIFO takes the first element of an atom when the one as many before it as it
     /// holds has left, and another element enters the datapath.
     pub(super) fn begin(&self, width: u32) -> (Begin, u64) {
         // Those of the transfer before are still to come, or are not.
