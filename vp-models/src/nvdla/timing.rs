@@ -137,6 +137,8 @@ pub struct SdpTiming {
     pub to_pdp: u32,
     /// Cycles by which the first atom of the next layer can start before a layer's last write address.
     pub next_layer: u32,
+    /// From the end of a layer whose output goes to PDP, as it counts for the interrupt, to the earliest start of the next layer's first atom.
+    pub next_layer_behind_pdp: u32,
     /// From PDP's start of a layer's last atom until SDP is done with the layer.
     pub taken_by_pdp: u32,
     /// From the start of a layer's last atom until the read DMA's first address of the next layer, if no operands are read.
@@ -402,6 +404,9 @@ impl Built<'_> {
             // RTL: op_en_load comes 5 cycles after the last data has gone to the write DMA (`NV_NVDLA_SDP_WDMA_DAT_out`,
             // layer_done; `NV_NVDLA_SDP_reg`, reg2dp_op_en_reg), 4 before its address on nv_small.
             next_layer: 10 + later,
+            // RTL: done (dp2reg_done) is 8 cycles behind the end that counts for the interrupt, op_en_load 5 behind that, and the start of an
+            // atom, as it counts here, 10 before its first element waits for it (nv_small: `NV_NVDLA_SDP_core`, sdp_mrdma_data_in).
+            next_layer_behind_pdp: 3,
             // RTL: done two cycles after PDP has taken the last element, seen (`NV_NVDLA_SDP_core`, dp2reg_done).
             taken_by_pdp: 4 + cycles_per_atom,
             // RTL, nv_small: 5 from the last atom's acceptance to op_load (`NV_NVDLA_SDP_MRDMA_EG_dout`, eg_done;
@@ -516,6 +521,9 @@ mod tests {
         let of = |name: &str, tree| Timing::of(&Config::named(name).unwrap(), tree);
         let small = of("nv_small", RtlTree::NvSmall);
         assert_eq!((small.sdp.output, small.pdp.output, small.sdp.main_credits), (33, 42, 80));
+        // RTL: a layer of SDP behind one to PDP has its address in cycle 183, PDP's in 177.
+        let behind_pdp = small.sdp.taken_by_pdp + small.sdp.next_layer_behind_pdp;
+        assert_eq!(behind_pdp, (183 - small.sdp.output) - (177 - small.pdp.output));
         let cleared = ["nv_small", "nv_large", "nv_full"].map(|name| of(name, RtlTree::Nvdlav1).cbuf_flush);
         assert_eq!(cleared, [8192, 4096, 4096]);
         let master = of("nv_small", RtlTree::Master);
