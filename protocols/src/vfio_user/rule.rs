@@ -10,10 +10,13 @@ use crate::rule_table::rule_table;
 const HEADERS: &str = "vfio-user, Header";
 const VERSION: &str = "vfio-user, VFIO_USER_VERSION";
 const COMMANDS: &str = "vfio-user, Commands";
+const MAP: &str = "vfio-user, VFIO_USER_DMA_MAP";
+const UNMAP: &str = "vfio-user, VFIO_USER_DMA_UNMAP";
 const TRANSFERS: &str = "vfio-user, Read and Write Operations";
 
 rule_table! {
-    /// A rule about messages. [`Connection`](super::Connection) and [`Client`](super::Client) check them.
+    /// A rule. Rules up to VU-13 are about messages, and [`Connection`](super::Connection) and [`Client`](super::Client) check them. For
+    /// the others no single message shows that a rule is broken: a check of a server does.
     Size: "VU-01", "a message has 16 bytes or more, and at most 1 MiB of data", HEADERS;
     Type: "VU-02", "a message is a command (0) or a reply (1)", HEADERS;
     VersionFirst: "VU-03", "the first command of a client is VFIO_USER_VERSION, and no other is", VERSION;
@@ -27,6 +30,15 @@ rule_table! {
     Direction: "VU-11", "only a server sends VFIO_USER_DMA_READ and VFIO_USER_DMA_WRITE, and nothing else", COMMANDS;
     LowerVersion: "VU-12", "the version of a reply is at most the proposed one, and its capabilities are among the proposed ones", VERSION;
     Errors: "VU-13", "a reply that tells of an error is a header alone", HEADERS;
+    Answered: "VU-14", "a server answers each command that wants a reply", HEADERS;
+    Unknown: "VU-15", "a command that there is not fails", COMMANDS;
+    MappedOnce: "VU-16", "memory over memory that is mapped fails with EEXIST", MAP;
+    Unmapped: "VU-17", "memory that was mapped can be unmapped, and the reply has its address and size", UNMAP;
+}
+
+impl Rule {
+    /// The rules that one message can break: the codec checks them.
+    pub const OF_MESSAGES: &'static [Self] = Self::ALL.split_at(13).0;
 }
 
 /// A rule that the peer broke, and the message that did. The session is over.

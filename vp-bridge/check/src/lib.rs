@@ -1,7 +1,7 @@
 //! A conformance check: plays the other side of a protocol against a peer, and says of each rule whether the peer keeps it, breaks
 //! it, or gave no occasion to tell.
 //!
-//! One module a protocol: [`native`], [`remote_port`], [`renode`]. The rules are the protocols' own tables. Most are judged by the
+//! One module a protocol: [`native`], [`remote_port`], [`renode`], [`vfio_user`]. The rules are the protocols' own tables. Most are judged by the
 //! protocol's codec, message by message; a message that keeps a rule counts for it. A rule about a session as a whole, such as that
 //! every request is answered, is judged by what the check asks. Every wait is bounded: a peer that is silent, or gone, is a finding.
 
@@ -9,6 +9,7 @@ pub mod native;
 pub mod remote_port;
 pub mod renode;
 mod report;
+pub mod vfio_user;
 mod wire;
 
 pub use report::{Finding, Report, Verdict};

@@ -39,7 +39,12 @@ macro_rules! rule_tables {
     };
 }
 
-rule_tables!(vp_protocols::native::Rule, vp_protocols::remote_port::Rule, vp_protocols::renode::Rule);
+rule_tables!(
+    vp_protocols::native::Rule,
+    vp_protocols::remote_port::Rule,
+    vp_protocols::renode::Rule,
+    vp_protocols::vfio_user::Rule
+);
 
 /// Verdict on a rule: whether it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -80,7 +85,7 @@ pub struct Finding {
 /// All that a check has found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// `native`, `remote-port` or `renode`.
+    /// `native`, `remote-port`, `renode` or `vfio-user`.
     pub protocol: &'static str,
     /// Role that the peer was taken for.
     pub peer: &'static str,

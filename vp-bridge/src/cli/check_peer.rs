@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use vp_check::{PeerRole, Report, native, remote_port, renode};
+use vp_check::{PeerRole, Report, native, remote_port, renode, vfio_user};
 use vp_client::Credentials;
 use vp_models::printable;
 use vp_protocols::remote_port::Capabilities;
@@ -65,6 +65,8 @@ enum Protocol {
     RemotePort,
     /// The protocol of Renode's co-simulated peripherals
     Renode,
+    /// The protocol of hypervisors, whose guests have the device as a PCI function
+    VfioUser,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -123,6 +125,13 @@ impl Args {
             Protocol::Renode if peer != PeerRole::Device => {
                 return Err(Failure::new("a peer at Renode's protocol is a peripheral")
                     .hint("leave --as out, or write --as device"));
+            }
+            Protocol::VfioUser if peer != PeerRole::Device => {
+                return Err(Failure::new("a peer at vfio-user is a server, which has a device")
+                    .hint("leave --as out, or write --as device"));
+            }
+            Protocol::VfioUser => {
+                vfio_user::Check { address: place.address, register: address, timeout }.run()
             }
             Protocol::Renode => {
                 let asynchronous = match &self.asynchronous {

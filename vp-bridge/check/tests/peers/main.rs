@@ -3,3 +3,4 @@
 mod native;
 mod remote_port;
 mod renode;
+mod vfio_user;
