@@ -9,6 +9,7 @@ mod lacks;
 mod memory;
 mod mutation;
 mod orders;
+mod performance;
 mod random_floats;
 mod random_layers;
 mod robustness;

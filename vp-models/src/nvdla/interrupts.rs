@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::glb::{Glb, Interrupt};
+use super::register_variant::RegisterVariant;
 use crate::bus::irq::IrqLine;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::device::PendingInterrupt;
@@ -18,8 +19,8 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    pub(crate) fn new(sim: &Sim, config: &Config, line: IrqLine) -> Rc<Interrupts> {
-        let glb = RefCell::new(Glb::new(config));
+    pub(crate) fn new(sim: &Sim, config: &Config, variant: RegisterVariant, line: IrqLine) -> Rc<Interrupts> {
+        let glb = RefCell::new(Glb::new(config, variant));
         Rc::new(Interrupts { sim: sim.clone(), glb, line, last_raised: Cell::new(None) })
     }
 

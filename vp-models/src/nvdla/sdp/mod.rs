@@ -20,6 +20,7 @@
 
 mod before_elementwise;
 pub mod compute;
+mod counters;
 mod decode;
 mod encode;
 mod feed;
@@ -32,6 +33,7 @@ mod pass;
 mod timing;
 
 use self::compute::Counters;
+use self::counters::HeldCounters;
 use self::feed::Feed;
 use self::layer::{Hardware, OperandStream, SdpLayer, SdpSource};
 use self::lut::Tables;
@@ -77,6 +79,12 @@ pub(crate) struct Sdp {
     accumulator: Rc<Delivery>,
     /// Time at which the last atom of each layer that reads memory starts.
     started: DelayLine<Time>,
+    /// Of MRDMA, BRDMA, NRDMA and ERDMA.
+    read_stalls: HeldCounters<4>,
+    write_stall: HeldCounters<1>,
+    saturation: HeldCounters<1>,
+    /// `D_PERF_LUT_*`.
+    lut_counts: HeldCounters<5>,
 }
 
 impl Engine for Sdp {
@@ -117,6 +125,7 @@ impl Engine for Sdp {
         let bn = operands(layer.bn.and_then(|stage| stage.operands));
         let ew = operands(layer.ew.and_then(|stage| stage.operands));
         let main = timing::main_reads(layer).map(|lines| Reads::of(lines, layer.atom, 1));
+        let uses = [main.is_some(), bs.is_some(), bn.is_some(), ew.is_some()];
         join(
             join(self.request(&self.main, main), self.request(&self.bs, bs)),
             join(self.request(&self.bn, bn), self.request(&self.ew, ew)),
@@ -127,16 +136,7 @@ impl Engine for Sdp {
             let next = timing::next_read(layer, &self.common.timing.sdp);
             self.common.sim.wait_until(last + self.common.cycles(next)).await;
         }
-        let stalled = |input: &Input| input.dma.take_stalled(0).cycles(self.common.cycle);
-        self.common.rdma.count_running(
-            rdma_reg::D_PERF_ENABLE::PERF_DMA_EN,
-            &[
-                (rdma_reg::D_PERF_MRDMA_READ_STALL, stalled(&self.main)),
-                (rdma_reg::D_PERF_BRDMA_READ_STALL, stalled(&self.bs)),
-                (rdma_reg::D_PERF_NRDMA_READ_STALL, stalled(&self.bn)),
-                (rdma_reg::D_PERF_ERDMA_READ_STALL, stalled(&self.ew)),
-            ],
-        );
+        self.show_read_stalls(uses);
     }
 
     async fn stream(&self, layer: &SdpLayer, group: usize) -> Streamed {
@@ -233,6 +233,21 @@ impl Sdp {
             pooling,
             accumulator,
             started: DelayLine::new(sim, "nvdla.sdp_rdma.started", Time::ZERO),
+            read_stalls: HeldCounters::new([
+                rdma_reg::D_PERF_MRDMA_READ_STALL,
+                rdma_reg::D_PERF_BRDMA_READ_STALL,
+                rdma_reg::D_PERF_NRDMA_READ_STALL,
+                rdma_reg::D_PERF_ERDMA_READ_STALL,
+            ]),
+            write_stall: HeldCounters::new([reg::D_PERF_WDMA_WRITE_STALL]),
+            saturation: HeldCounters::new([reg::D_PERF_OUT_SATURATION]),
+            lut_counts: HeldCounters::new([
+                reg::D_PERF_LUT_UFLOW,
+                reg::D_PERF_LUT_OFLOW,
+                reg::D_PERF_LUT_HYBRID,
+                reg::D_PERF_LUT_LE_HIT,
+                reg::D_PERF_LUT_LO_HIT,
+            ]),
         }
     }
 
@@ -280,14 +295,30 @@ impl Sdp {
         registers.lut().map_or_else(Tables::default, Tables::from)
     }
 
+    /// Shows for how long the read DMAs that a layer has used have waited. MRDMA's counter is cleared by a layer that does not count, too (RTL,
+    /// `NV_NVDLA_SDP_MRDMA_ig.v`, `mrdma_rd_stall_cnt_cen`).
+    fn show_read_stalls(&self, uses: [bool; 4]) {
+        let Common { rdma, cycle, .. } = &self.common;
+        let (group, counts) = rdma.running_counts(rdma_reg::D_PERF_ENABLE::PERF_DMA_EN);
+        let stalled = [&self.main, &self.bs, &self.bn, &self.ew].map(|input| input.dma.take_stalled(0));
+        let mut counted: [_; 4] =
+            std::array::from_fn(|stream| (uses[stream] && counts).then(|| stalled[stream].cycles(*cycle)));
+        if uses[0] && !counts {
+            counted[0] = Some(0);
+        }
+        self.read_stalls.end_layer(rdma, group, counted);
+    }
+
     /// Puts a layer's counters into its group's registers, those that are switched on.
     fn show(&self, layer: &SdpLayer, group: usize, counters: &Counters) {
         use reg::D_PERF_ENABLE::{PERF_DMA_EN, PERF_LUT_EN, PERF_NAN_INF_COUNT_EN, PERF_SAT_EN};
         let Common { control, rdma, cycle, .. } = &self.common;
         control.registers().borrow_mut().set(group, reg::D_STATUS, counters.unequal.into());
         let stalled = self.output.take_stalled().cycles(*cycle);
-        control.count(group, PERF_DMA_EN, &[(reg::D_PERF_WDMA_WRITE_STALL, stalled)]);
-        control.count(group, PERF_SAT_EN, &[(reg::D_PERF_OUT_SATURATION, counters.out_saturation)]);
+        let present = control.present(group);
+        self.write_stall.end_layer(control, group, [present.flag(PERF_DMA_EN).then_some(stalled)]);
+        let saturated = present.flag(PERF_SAT_EN).then_some(counters.out_saturation);
+        self.saturation.end_layer(control, group, [saturated]);
         if layer.output == Precision::Fp16 {
             let nans = [(reg::D_STATUS_NAN_OUTPUT_NUM, counters.nan_output)];
             control.count(group, PERF_NAN_INF_COUNT_EN, &nans);
@@ -303,24 +334,31 @@ impl Sdp {
             );
         }
         let lut = &counters.lut;
-        control.count(
-            group,
-            PERF_LUT_EN,
-            &[
-                (reg::D_PERF_LUT_UFLOW, lut.underflow),
-                (reg::D_PERF_LUT_OFLOW, lut.overflow),
-                (reg::D_PERF_LUT_HYBRID, lut.hybrid),
-                (reg::D_PERF_LUT_LE_HIT, lut.le_hit),
-                (reg::D_PERF_LUT_LO_HIT, lut.lo_hit),
-            ],
-        );
+        let counted = [lut.underflow, lut.overflow, lut.hybrid, lut.le_hit, lut.lo_hit];
+        let counts = present.flag(PERF_LUT_EN);
+        self.lut_counts.end_layer(control, group, counted.map(|count| counts.then_some(count)));
     }
 }
 
 impl Remembers for Sdp {
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Sdp { common, hardware: _, main, ahead, bs, bn, ew, output, pooling, accumulator, started } =
-            self;
+        let Sdp {
+            common,
+            hardware: _,
+            main,
+            ahead,
+            bs,
+            bn,
+            ew,
+            output,
+            pooling,
+            accumulator,
+            started,
+            read_stalls,
+            write_stall,
+            saturation,
+            lut_counts,
+        } = self;
         common.checkpoint(at)?;
         at.at_rest(ahead.borrow().is_empty(), "atoms wait for SDP")?;
         // A feed has its DMA.
@@ -328,6 +366,13 @@ impl Remembers for Sdp {
         output.checkpoint(at)?;
         pooling.checkpoint(at)?;
         accumulator.checkpoint(at)?;
-        started.checkpoint(at)
+        started.checkpoint(at)?;
+        if at.is_restoring() {
+            read_stalls.restore(&common.rdma);
+            write_stall.restore(&common.control);
+            saturation.restore(&common.control);
+            lut_counts.restore(&common.control);
+        }
+        Ok(())
     }
 }
