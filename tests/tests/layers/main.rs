@@ -4,6 +4,7 @@ mod behaviour;
 mod convolution;
 mod counters;
 mod data_movers;
+mod enables;
 mod int8_build;
 mod lacks;
 mod memory;

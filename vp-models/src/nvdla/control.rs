@@ -85,6 +85,12 @@ impl Control {
         (self.enabled(group).await, self.enabled_at[group].get())
     }
 
+    /// Gives the group whose turn it is, as [`Control::turn`], if it is enabled.
+    pub(crate) async fn turn_if_enabled(&self) -> Option<Group> {
+        let is_enabled = self.registers.borrow().enabled_group().is_some();
+        if is_enabled { Some(self.turn().await.0) } else { None }
+    }
+
     /// As [`Control::turn`], and tells also which group it is.
     pub(crate) async fn next_group(&self) -> (usize, Group, Time) {
         let consumer = self.registers.borrow().consumer();
