@@ -120,10 +120,7 @@ impl Engine for Sdp {
     }
 
     async fn fetch(&self, layer: &SdpLayer) {
-        let operands = |stream: Option<OperandStream>| stream.map(|stream| Reads::operands(layer, &stream));
-        let bs = operands(layer.bs.and_then(|stage| stage.operands));
-        let bn = operands(layer.bn.and_then(|stage| stage.operands));
-        let ew = operands(layer.ew.and_then(|stage| stage.operands));
+        let [bs, bn, ew] = operand_streams(layer).map(|stream| Some(Reads::operands(layer, &stream?)));
         let main = timing::main_reads(layer).map(|lines| Reads::of(lines, layer.atom, 1));
         let uses = [main.is_some(), bs.is_some(), bn.is_some(), ew.is_some()];
         join(
@@ -139,6 +136,17 @@ impl Engine for Sdp {
         self.show_read_stalls(uses);
     }
 
+    /// The read DMA is done when all its operands have been taken, and SDP without them (RTL, `NV_NVDLA_SDP_RDMA_eg`, layer_done).
+    fn reads_end(&self, layer: &SdpLayer) -> bool {
+        self.half_taken(layer).is_none()
+    }
+
+    async fn wait_for_reads(&self, layer: &SdpLayer) {
+        if let Some(input) = self.half_taken(layer) {
+            input.feed.stand().await;
+        }
+    }
+
     async fn stream(&self, layer: &SdpLayer, group: usize) -> Streamed {
         let tables = self.tables();
         let (counters, last) = Pass::new(self, layer, &tables).run().await;
@@ -151,14 +159,18 @@ impl Engine for Sdp {
         &self.output
     }
 
-    /// Only layers without operands: whether these are read is also the engine's to say.
+    /// Not layers with operands that no stage takes: those cannot be dropped.
     fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<SdpLayer> {
         let layer = SdpLayer::decode(registers, rdma, &self.hardware).ok()?;
-        (!timing::reads_operands(&layer)).then_some(layer)
+        self.half_taken(&layer).is_none().then_some(layer)
     }
 
     fn reads_alike(&self, one: &SdpLayer, other: &SdpLayer) -> bool {
-        !timing::reads_operands(other) && timing::main_reads(one) == timing::main_reads(other)
+        let operands =
+            |layer| operand_streams(layer).map(|stream| Some(Reads::operands(layer, &stream?).shape));
+        timing::main_reads(one) == timing::main_reads(other)
+            && operand_streams(one) == operand_streams(other)
+            && operands(one) == operands(other)
     }
 
     /// Atoms come out of the FIFO, one a cycle, and wait for the enable bit farther on.
@@ -173,10 +185,12 @@ impl Engine for Sdp {
 
     async fn discard(&self, layer: &SdpLayer) {
         let ahead = self.ahead.take().len() as u64;
-        for _ in ahead..self.main_atoms(layer) {
-            self.main.feed.ready().await;
-            self.main.feed.take();
-        }
+        let main = self.main.feed.drop_sets(self.main_atoms(layer) - ahead);
+        let sets = operand_streams(layer)
+            .map(|stream| stream.map_or(0, |stream| Reads::operands(layer, &stream).shape.sets()));
+        let [bs, bn, ew] = [&self.bs, &self.bn, &self.ew].map(|input| &input.feed);
+        let [of_bs, of_bn, of_ew] = sets;
+        join(join(main, bs.drop_sets(of_bs)), join(bn.drop_sets(of_bn), ew.drop_sets(of_ew))).await;
         self.started.push(self.common.sim.now());
     }
 
@@ -251,15 +265,23 @@ impl Sdp {
         }
     }
 
+    /// Returns the first of a layer's inputs of whose operands the stage takes one half.
+    fn half_taken(&self, layer: &SdpLayer) -> Option<&Input> {
+        let inputs = [&self.bs, &self.bn, &self.ew].into_iter().zip(operand_streams(layer));
+        let mut half_taken = inputs.filter(|(_, stream)| stream.is_some_and(|stream| stream.is_half_taken));
+        half_taken.next().map(|(input, _)| input)
+    }
+
     /// Says which operands nobody takes.
     fn warn_of_untaken(&self, layer: &SdpLayer) {
         let stages = [
-            ("BS", rdma_reg::D_BRDMA_CFG::BRDMA_DATA_USE, layer.bs.and_then(|stage| stage.operands)),
-            ("BN", rdma_reg::D_NRDMA_CFG::NRDMA_DATA_USE, layer.bn.and_then(|stage| stage.operands)),
-            ("EW", rdma_reg::D_ERDMA_CFG::ERDMA_DATA_USE, layer.ew.and_then(|stage| stage.operands)),
+            ("BS", rdma_reg::D_BRDMA_CFG::BRDMA_DATA_USE),
+            ("BN", rdma_reg::D_NRDMA_CFG::NRDMA_DATA_USE),
+            ("EW", rdma_reg::D_ERDMA_CFG::ERDMA_DATA_USE),
         ];
-        for (stage, field, _) in
-            stages.into_iter().filter(|(.., stream)| stream.is_some_and(|stream| stream.is_half_taken))
+        let stages = stages.into_iter().zip(operand_streams(layer));
+        for ((stage, field), _) in
+            stages.filter(|(_, stream)| stream.is_some_and(|stream| stream.is_half_taken))
         {
             self.common.rdma.warn(format_args!(
                 "SDP_RDMA.{field} is 2 (both), and {stage} takes one of the two from memory: what it does not take stops the others, and \
@@ -283,10 +305,6 @@ impl Sdp {
         let stream = input.dma.stream(shape.ram);
         for (address, bytes) in requests {
             stream.request(address, bytes).await;
-        }
-        if shape.untaken.is_some() {
-            // The read DMA is done when all its operands have been taken (RTL, `NV_NVDLA_SDP_RDMA_eg`, layer_done).
-            input.feed.stand().await;
         }
     }
 
@@ -338,6 +356,15 @@ impl Sdp {
         let counts = present.flag(PERF_LUT_EN);
         self.lut_counts.end_layer(control, group, counted.map(|count| counts.then_some(count)));
     }
+}
+
+/// Returns the operands from memory of BS, BN and EW.
+fn operand_streams(layer: &SdpLayer) -> [Option<OperandStream>; 3] {
+    [
+        layer.bs.and_then(|stage| stage.operands),
+        layer.bn.and_then(|stage| stage.operands),
+        layer.ew.and_then(|stage| stage.operands),
+    ]
 }
 
 impl Remembers for Sdp {
