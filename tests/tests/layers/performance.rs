@@ -20,7 +20,7 @@ type Row = (u64, [u32; 2], &'static [(&'static str, u32, u32)]);
 
 const ROWS: [Row; 4] = [
     (
-        770_0002,
+        770_002,
         [50, 256],
         &[
             ("CDMA.D_PERF_DAT_READ_STALL", 0, 303),
@@ -35,7 +35,7 @@ const ROWS: [Row; 4] = [
         ],
     ),
     (
-        770_0028,
+        770_028,
         [50, 256],
         &[
             ("CDMA.D_PERF_WT_READ_STALL", 0, 62),
@@ -53,7 +53,7 @@ const ROWS: [Row; 4] = [
         ],
     ),
     (
-        770_0030,
+        770_030,
         [200, 64],
         &[
             ("CDMA.D_PERF_DAT_READ_STALL", 1, 1336),
@@ -66,7 +66,7 @@ const ROWS: [Row; 4] = [
         ],
     ),
     (
-        770_0040,
+        770_040,
         [200, 64],
         &[
             ("CDMA.D_PERF_DAT_READ_STALL", 0, 1950),

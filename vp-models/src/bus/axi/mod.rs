@@ -61,7 +61,7 @@ pub use pipeline::PipelineConfig;
 pub use read_client::{Request, Requester};
 pub use read_stream::{ReadStream, ReadStreamConfig};
 pub use request_path::STALL_COUNTERS;
-pub use request_registers::Possible;
+pub use request_registers::{Possible, RegisterKind};
 pub use request_watch::{RequestPlaces, RequestWatch};
 pub use statistics::{AxiStatistics, Traffic};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};

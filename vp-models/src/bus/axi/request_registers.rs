@@ -1,11 +1,10 @@
 //! The registers between an engine's requests and the arbiter, one by one: when each request finds `ready`.
 //!
-//! A register has one beside it for what comes when it cannot move (RTL: a pipe with input skid, of `vmod/plugins/pipe.pm`). Its `ready` is a
-//! cycle late: low in the cycle behind each in which it could not move, even if there was nothing to catch.
-//!
 //! ```text
-//! engine → registers → split into bursts → register → arbiter
+//! engine → registers of the engine → two of the interface → split into bursts → one of the interface → arbiter
 //! ```
+//!
+//! Each has another beside it for what comes when it cannot move; see [`RegisterKind`].
 //!
 //! Nothing waits in this code: times follow from those of requests and grants, as far as these are known.
 
@@ -26,15 +25,35 @@ struct Item {
     bursts: usize,
 }
 
+/// Kind of a register, by its `ready`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RegisterKind {
+    /// `ready` is what the next one's was a cycle before: low in the cycle behind each in which the register could not move, even if there was
+    /// nothing to catch (RTL, `vmod/plugins/pipe.pm` with input skid).
+    Delayed,
+    /// `ready` is low only while both hold something (RTL, branch `nv_small`, `NV_NVDLA_NOCIF_DRAM_READ_IG_bpt.v`, pipe_p1 and p2; `_arb.v`,
+    /// pipe_p1: `skid_catch`).
+    Catching,
+}
+
 /// A register and the one beside it.
-#[derive(Default)]
 struct Register {
+    kind: RegisterKind,
     items: VecDeque<Item>,
 }
 
 impl Register {
+    fn new(kind: RegisterKind) -> Register {
+        Register { kind, items: VecDeque::new() }
+    }
+
     /// Returns the time at which an item gets in that is offered from `offered` on, if it is known.
     fn accepts(&self, offered: Time, cycle: Time) -> Option<Time> {
+        if self.kind == RegisterKind::Catching {
+            let Some(second) = self.items.len().checked_sub(2) else { return Some(offered) };
+            let left = self.items[second].left;
+            return (left < Time::MAX).then(|| offered.max(left + cycle));
+        }
         let mut at = offered;
         for item in &self.items {
             if item.seen == Time::MAX {
@@ -116,14 +135,19 @@ pub(super) struct RequestRegisters {
 }
 
 impl RequestRegisters {
-    /// So many registers in front of the split, and so many requests under way.
-    pub(super) fn new(cycle: Time, (registers, places): (usize, usize)) -> RequestRegisters {
+    /// So many registers of the engine in front of the interface's, which are of this kind, and so many requests under way.
+    pub(super) fn new(
+        cycle: Time,
+        (engine, interface): (usize, RegisterKind),
+        places: usize,
+    ) -> RequestRegisters {
+        let kinds = std::iter::repeat_n(RegisterKind::Delayed, engine).chain([interface; 2]);
         RequestRegisters {
             cycle,
             places: vec![Time::ZERO; places].into(),
             waiting: VecDeque::new(),
-            requests: (0..registers.max(1)).map(|_| Register::default()).collect(),
-            bursts: Register::default(),
+            requests: kinds.map(Register::new).collect(),
+            bursts: Register::new(interface),
             after_ready: Time::ZERO,
             after_valid: Time::ZERO,
             after_burst: Time::ZERO,
@@ -215,6 +239,7 @@ impl RequestRegisters {
 
 #[cfg(test)]
 mod tests {
+    use super::RegisterKind::{Catching, Delayed};
     use super::*;
 
     const CYCLE: Time = Time::ns(1);
@@ -224,8 +249,8 @@ mod tests {
     }
 
     /// Makes requests when the engine has them; of the arbiter's grants these are known. Returns the cycles in which they find `ready`.
-    fn made(registers: usize, requests: &[(u64, usize)], grants: &[u64]) -> Vec<u64> {
-        let mut path = RequestRegisters::new(CYCLE, (registers, 128));
+    fn made(kind: RegisterKind, requests: &[(u64, usize)], grants: &[u64]) -> Vec<u64> {
+        let mut path = RequestRegisters::new(CYCLE, (2, kind), 128);
         for &(valid, bursts) in requests {
             path.request(Possible { at: at(valid), ..Possible::default() }, bursts);
         }
@@ -237,16 +262,18 @@ mod tests {
     fn unhindered_requests_find_ready_at_once() {
         let requests: Vec<(u64, usize)> = (0..9).map(|cycle| (cycle, 1)).collect();
         let grants: Vec<u64> = (0..9).collect();
-        assert_eq!(made(4, &requests, &grants), grants);
+        assert_eq!(made(Delayed, &requests, &grants), grants);
+        assert_eq!(made(Catching, &requests, &grants), grants);
     }
 
     /// Two requests for each register, and two bursts.
     #[test]
     fn registers_hold_two_requests_each_until_a_burst_is_granted() {
         let requests: Vec<(u64, usize)> = (0..12).map(|cycle| (cycle, 1)).collect();
-        assert_eq!(made(4, &requests, &[]), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-        assert_eq!(made(3, &requests, &[]), [0, 1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(made(3, &requests, &[100]).last(), Some(&108));
+        for kind in [Delayed, Catching] {
+            assert_eq!(made(kind, &requests, &[]), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+            assert_eq!(made(kind, &requests, &[100]).last(), Some(&110));
+        }
     }
 
     /// Input of a drawn layer on nv_small's RTL: requests of so many bursts, with the cycles in which `valid` rises and in which `ready` is
@@ -259,12 +286,22 @@ mod tests {
         let requests: Vec<(u64, usize)> = valid.into_iter().zip(bursts).collect();
         let addresses: Vec<u64> =
             (0..34).map(|burst| 3 * burst).chain((0..20).map(|burst| 102 + 2 * burst)).collect();
-        assert_eq!(made(4, &requests, &addresses), ready);
+        assert_eq!(made(Catching, &requests, &addresses), ready);
+    }
+
+    /// Another one, which shares the bus: one request every other cycle, none of which waits.
+    #[test]
+    fn requests_of_a_burst_pass_where_the_arbiter_turns_to_another_client() {
+        let valid = [0, 2, 4, 6, 8, 10, 12, 14, 16, 19, 21, 23];
+        let requests: Vec<(u64, usize)> = valid.into_iter().map(|cycle| (cycle, 1)).collect();
+        let addresses = [0, 2, 4, 7, 9, 11, 13, 16, 18, 20, 23, 25];
+        assert_eq!(made(Catching, &requests, &addresses), valid);
+        assert_eq!(made(Delayed, &requests, &addresses)[8], 17);
     }
 
     #[test]
     fn a_request_without_a_place_in_the_queue_has_no_valid_and_does_not_stall() {
-        let mut path = RequestRegisters::new(CYCLE, (4, 1));
+        let mut path = RequestRegisters::new(CYCLE, (2, Catching), 1);
         path.request(Possible::default(), 1);
         path.request(Possible::default(), 1);
         path.granted(at(0));
@@ -274,10 +311,10 @@ mod tests {
         assert_eq!(path.take_made(), Some(at(50)));
     }
 
-    /// Returns the stall of the fourth of four requests behind one register; the third stalls from 4 to 101.
+    /// Returns the stall of a seventh request, behind six of which the sixth waits for the first grant: as much as is known with the second.
     fn stall_of_the_last(possible: Possible) -> u64 {
-        let mut path = RequestRegisters::new(CYCLE, (1, 128));
-        for cycle in 0..5 {
+        let mut path = RequestRegisters::new(CYCLE, (0, Catching), 128);
+        for cycle in 0..7 {
             path.request(Possible { at: at(cycle), ..Possible::default() }, 1);
         }
         path.request(possible, 1);

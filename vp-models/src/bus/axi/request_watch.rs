@@ -5,7 +5,7 @@
 //! [`RequestRegisters`].
 
 use super::burst::{Cut, Run};
-use super::request_registers::{Possible, RequestRegisters};
+use super::request_registers::{Possible, RegisterKind, RequestRegisters};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -14,8 +14,10 @@ use vp_core::Time;
 /// What of an engine's requests stands between it and the arbiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestPlaces {
-    /// Registers in front of the split into bursts.
+    /// Registers between the engine and the memory interface.
     pub registers: usize,
+    /// Kind of the interface's registers.
+    pub interface: RegisterKind,
     /// Requests made whose data is not all taken, at most.
     pub under_way: usize,
 }
@@ -45,7 +47,7 @@ impl RequestWatch {
         period: Time,
         (places, around): (RequestPlaces, Time),
     ) -> Rc<RequestWatch> {
-        let path = RequestRegisters::new(period, (places.registers, places.under_way));
+        let path = RequestRegisters::new(period, (places.registers, places.interface), places.under_way);
         let state = State { path, beats: VecDeque::new(), done: Time::ZERO, outstanding: Time::ZERO };
         Rc::new(RequestWatch { cut, beat_bytes, around, state: RefCell::new(state) })
     }
@@ -99,7 +101,7 @@ mod tests {
 
     /// With beats of 8 bytes and as many cycles around a request and its data as on nv_small's RTL: 8.
     fn watch() -> Rc<RequestWatch> {
-        let places = RequestPlaces { registers: 4, under_way: 128 };
+        let places = RequestPlaces { registers: 2, interface: RegisterKind::Catching, under_way: 128 };
         RequestWatch::new(Cut::new(8, 1, u64::MAX), 8, CYCLE, (places, CYCLE * 8))
     }
 

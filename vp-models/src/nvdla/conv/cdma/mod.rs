@@ -99,12 +99,12 @@ struct Before {
     was_image: bool,
 }
 
-/// Requests of input in front of the split into bursts, in registers with one beside each (RTL, `NV_NVDLA_DMAIF_rdreq`, `NV_NVDLA_CDMA_dma_mux`,
-/// pipe_p1 and p2 of the interface's `_bpt`), and in CDMA's queue until their data is taken (`NV_NVDLA_CDMA_DC_fifo`, `_IMG_fifo`).
-const DATA_PLACES: RequestPlaces = RequestPlaces { registers: 4, under_way: 128 };
+/// Registers for requests of input between CDMA and the memory interface, and of weights, which do not go through the multiplexer (RTL,
+/// `NV_NVDLA_DMAIF_rdreq`, `NV_NVDLA_CDMA_dma_mux`).
+const REGISTERS: [usize; 2] = [2, 1];
 
-/// The same of weights, which do not go through the multiplexer (`NV_NVDLA_CDMA_WT_fifo`).
-const WEIGHT_PLACES: RequestPlaces = RequestPlaces { registers: 3, under_way: 128 };
+/// Requests of each whose data is not taken, at most (`NV_NVDLA_CDMA_DC_fifo`, `_IMG_fifo`, `_WT_fifo`).
+const UNDER_WAY: usize = 128;
 
 /// Counts what the statistics registers show of one client.
 #[derive(Default)]
@@ -238,7 +238,7 @@ impl Cdma {
             let usable = Usable::default();
             let stream = self.data.stream(layer.input.ram());
             let intake = self.atom_a_beat.then(|| self.intake(&layer.input, usable.clone())).flatten();
-            let counts = self.count(perf, stream, (intake, DATA_PLACES));
+            let counts = self.count(perf, stream, (intake, REGISTERS[0]));
             let requests = DataRequests::new(task, self.timing.conv.data_path, counts.as_ref());
             let ask = async {
                 while requests.room().await {
@@ -274,12 +274,14 @@ impl Cdma {
         &self,
         perf: Option<usize>,
         stream: &ReadStream,
-        (consumer, places): (Option<Rc<dyn BeatConsumer>>, RequestPlaces),
+        (consumer, registers): (Option<Rc<dyn BeatConsumer>>, usize),
     ) -> Option<Rc<RequestWatch>> {
         let Some(_) = perf else {
             stream.set_taker(consumer);
             return None;
         };
+        let interface = self.timing.conv.request_registers;
+        let places = RequestPlaces { registers, interface, under_way: UNDER_WAY };
         let watch = stream.watch(places, self.cycles(self.timing.conv.counted_around));
         stream.set_taker(Some(Rc::new(Counted { consumer, watch: watch.clone() })));
         Some(watch)
@@ -323,7 +325,7 @@ impl Cdma {
             let stream = self.weights.stream(layer.weights.ram);
             let came = Rc::new(WeightIntake::default());
             let intake = self.atom_a_beat.then(|| came.clone() as Rc<dyn BeatConsumer>);
-            let counts = self.count(perf, stream, (intake, WEIGHT_PLACES));
+            let counts = self.count(perf, stream, (intake, REGISTERS[1]));
             let path = self.timing.conv.weight_path;
             if let Some(compressed) = compressed {
                 let requests = CompressedRequests::new(task, (path, compressed), counts.as_ref());
