@@ -62,7 +62,6 @@ const ROWS: [Row; 4] = [
             ("CDP.D_PERF_LUT_HYBRID", 0, 1200),
             ("CDP_RDMA.D_PERF_READ_STALL", 0, 599),
             ("SDP.D_STATUS", 1, 1),
-            ("SDP_RDMA.D_PERF_MRDMA_READ_STALL", 0, 106),
         ],
     ),
     (

@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::timing::RtlTree;
 
-/// What a tree makes of registers that all have.
+/// Behaviour of one tree's registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegisterVariant {
     /// Cycles by which an answer of CMAC or CACC comes later than others: `NV_NVDLA_RT_csb2cmac.v` and `_csb2cacc.v` have three registers

@@ -97,7 +97,7 @@ impl Register {
     }
 }
 
-/// When an engine has a request at the earliest.
+/// The earliest time of an engine's next request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Possible {
     /// Time but for earlier requests.
@@ -135,7 +135,8 @@ pub(super) struct RequestRegisters {
 }
 
 impl RequestRegisters {
-    /// So many registers of the engine in front of the interface's, which are of this kind, and so many requests under way.
+    /// Registers in which nothing stands: so many of the engine in front of the interface's, which are of this kind, with a queue of so many
+    /// requests under way.
     pub(super) fn new(
         cycle: Time,
         (engine, interface): (usize, RegisterKind),

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::Time;
 
-/// What of an engine's requests stands between it and the arbiter.
+/// Registers between an engine and the arbiter, and the size of the queue for its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestPlaces {
     /// Registers between the engine and the memory interface.

@@ -275,7 +275,7 @@ impl RegisterFile {
         let family = self.groups[group].family();
         for register in self.unit().registers() {
             let is_result = register.grouping == Grouping::Duplicated && register.access == Access::ReadOnly;
-            if is_result && !KEPT.contains(&register) {
+            if is_result && !KEPT.contains(register) {
                 self.groups[group].set_word(register, register.reset(family));
             }
         }

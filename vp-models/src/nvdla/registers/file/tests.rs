@@ -205,6 +205,11 @@ fn shared_registers_lie_where_the_file_looks_for_them() {
     }
 }
 
+/// Counters of the datapaths of PDP and CDP.
+fn keeps(unit: Unit, name: &str) -> bool {
+    matches!(unit, Unit::Pdp | Unit::PdpRdma | Unit::Cdp | Unit::CdpRdma) && name.starts_with("D_PERF_")
+}
+
 /// The rules once more, slowly: one cell a register and group, each rule asked by name at every access.
 struct Naive {
     unit: Unit,
@@ -218,12 +223,6 @@ struct Naive {
 impl Naive {
     fn new(unit: Unit, map: RegisterMap) -> Self {
         Self { unit, map, cells: BTreeMap::new(), producer: 0, consumer: 0, op_en: [false; 2] }
-    }
-
-    /// Counters of the datapaths of PDP and CDP.
-    fn keeps(&self, name: &str) -> bool {
-        matches!(self.unit, Unit::Pdp | Unit::PdpRdma | Unit::Cdp | Unit::CdpRdma)
-            && name.starts_with("D_PERF_")
     }
 
     fn group_of(&self, register: RegisterRef) -> usize {
@@ -263,7 +262,7 @@ impl Naive {
                         *group != producer
                             || self.unit.register(name).unwrap().access != Access::ReadOnly
                             || name.starts_with("S_")
-                            || self.keeps(name)
+                            || keeps(self.unit, name)
                     });
                 }
             }
