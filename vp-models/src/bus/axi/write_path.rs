@@ -419,13 +419,13 @@ mod tests {
         lanes: WriteLanes { count: 4, by_line: true, refill: 2, header_with_data: false },
     };
 
-    /// Returns the cycles for which the items of some lines of a burst have waited, one each 100 cycles, which the arbiter takes late.
+    /// Returns the cycles for which the items of some lines of two bursts have waited, a line each 100 cycles, which the arbiter takes late.
     fn stalled(header_with_data: bool) -> u64 {
         let lanes = WriteLanes { header_with_data, ..SMALL.lanes };
         let mut path = WritePath::new(CYCLE, WritePathConfig { lanes, ..SMALL });
         for line in 1..=6 {
             path.begin_line();
-            path.put(CYCLE * (100 * line));
+            (0..2).for_each(|burst| path.put(CYCLE * (100 * line + burst)));
         }
         while let Some(asks) = path.asks() {
             path.granted(asks.max(CYCLE * 2000));
