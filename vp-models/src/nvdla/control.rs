@@ -85,6 +85,12 @@ impl Control {
         (self.enabled(group).await, self.enabled_at[group].get())
     }
 
+    /// Gives the group whose turn it is, as [`Control::turn`], if it is enabled.
+    pub(crate) async fn turn_if_enabled(&self) -> Option<Group> {
+        let is_enabled = self.registers.borrow().enabled_group().is_some();
+        if is_enabled { Some(self.turn().await.0) } else { None }
+    }
+
     /// As [`Control::turn`], and tells also which group it is.
     pub(crate) async fn next_group(&self) -> (usize, Group, Time) {
         let consumer = self.registers.borrow().consumer();
@@ -150,6 +156,25 @@ impl Control {
         }
     }
 
+    /// Adds a layer's cycles, if its group has them counted, to those of all layers since reset, and shows the sum in its group.
+    ///
+    /// So count PDP, CDP and their read DMAs: what should clear the counter needs a cycle with `valid` and without `ready`, and comes in one
+    /// with both. At each layer's end its group's register takes what the counter has, and keeps it through the next enable (RTL,
+    /// `NV_NVDLA_PDP_wdma.v`, `NV_NVDLA_PDP_RDMA_ig.v`, `NV_NVDLA_CDP_wdma.v`, `NV_NVDLA_CDP_RDMA_ig.v`: `cnt_clr`, `cnt_cen`, `layer_flag`).
+    pub(crate) fn add_to_total(&self, group: usize, enable: FieldRef, register: RegisterRef, cycles: u64) {
+        let mut registers = self.registers.borrow_mut();
+        let [first, second] = [0, 1].map(|group| registers.group(group).word(register));
+        let counted = if registers.group(group).flag(enable) { cycles } else { 0 };
+        // The counter never falls but where its 32 bits overflow: the last layer's group has the larger sum.
+        registers.set(group, register, first.max(second).wrapping_add(counted as u32));
+    }
+
+    /// [`Control::add_to_total`] of the group whose layer runs.
+    pub(crate) fn add_running_to_total(&self, enable: FieldRef, register: RegisterRef, cycles: u64) {
+        let group = self.registers.borrow().consumer();
+        self.add_to_total(group, enable, register, cycles);
+    }
+
     /// Puts counters into a group's registers that are always counted.
     pub(crate) fn show(&self, group: usize, counts: &[(RegisterRef, u64)]) {
         let mut registers = self.registers.borrow_mut();
@@ -158,10 +183,11 @@ impl Control {
         }
     }
 
-    /// Counters of the group whose layer runs.
-    pub(crate) fn count_running(&self, enable: FieldRef, counts: &[(RegisterRef, u64)]) {
-        let group = self.registers.borrow().consumer();
-        self.count(group, enable, counts);
+    /// Returns the group whose layer runs, and true if its field `enable` has it counted.
+    pub(crate) fn running_counts(&self, enable: FieldRef) -> (usize, bool) {
+        let registers = self.registers.borrow();
+        let group = registers.consumer();
+        (group, registers.group(group).flag(enable))
     }
 
     /// Tells that a layer begins.

@@ -63,6 +63,8 @@ pub struct Nvdla {
     engines: Vec<Rc<dyn Remembers>>,
     interrupts: Rc<Interrupts>,
     first_enabled: Cell<Option<Time>>,
+    /// Cycles by which CMAC and CACC answer later than other units.
+    far_answer: u32,
     sim: Sim,
     other_map: RefCell<OtherMap>,
     /// Units that this hardware was built without, and that somebody has enabled.
@@ -150,7 +152,7 @@ impl Nvdla {
         let Wiring { sim, cycle, threads, skips_arithmetic, primary, secondary, interrupt, occupancy } =
             wiring;
         let map = config.register_map;
-        let interrupts = Interrupts::new(sim, &config, interrupt);
+        let interrupts = Interrupts::new(sim, &config, timing.registers, interrupt);
         let ports = MemoryPorts { primary, secondary };
         let around = EngineContext {
             sim,
@@ -175,6 +177,7 @@ impl Nvdla {
             engines,
             interrupts,
             first_enabled: Cell::new(None),
+            far_answer: timing.registers.far_answer,
             sim: sim.clone(),
             other_map: RefCell::new(OtherMap::new(map)),
             missing: RefCell::default(),
@@ -315,10 +318,9 @@ impl RegisterTarget for Nvdla {
     }
 
     fn distance(&self, address: u32) -> u32 {
-        // RTL, `NV_NVDLA_RT_csb2cmac.v`, `NV_NVDLA_RT_csb2cacc.v`: three registers there and three back. Writes go the same way,
-        // and nothing waits for theirs.
         let unit = self.map.unit_at(address);
-        if matches!(unit, Some((Unit::CmacA | Unit::CmacB | Unit::Cacc, _))) { 6 } else { 0 }
+        let is_far = matches!(unit, Some((Unit::CmacA | Unit::CmacB | Unit::Cacc, _)));
+        if is_far { self.far_answer } else { 0 }
     }
 
     fn write(&self, address: u32, value: u32, accepted: Time) {
@@ -358,8 +360,18 @@ impl FlippableRegisters for Nvdla {
 
 impl Nvdla {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Nvdla { map: _, units, engines, interrupts, first_enabled, sim: _, other_map, missing, sdp: _ } =
-            self;
+        let Nvdla {
+            map: _,
+            units,
+            engines,
+            interrupts,
+            first_enabled,
+            far_answer: _,
+            sim: _,
+            other_map,
+            missing,
+            sdp: _,
+        } = self;
         for (unit, registers) in units {
             at.part(unit.name())?;
             match registers {

@@ -183,6 +183,14 @@ pub(crate) trait Engine: Sized + 'static {
     /// Reads what the layer needs; ends when the engine has taken all of it.
     async fn fetch(&self, layer: &Self::Layer);
 
+    /// Returns false if the read DMA is not done though the engine has taken all that it uses: then the read DMA never has another layer.
+    fn reads_end(&self, _layer: &Self::Layer) -> bool {
+        true
+    }
+
+    /// Waits for the end of a layer's reads that do not end.
+    async fn wait_for_reads(&self, _layer: &Self::Layer) {}
+
     /// Runs the layer; ends when memory holds its result.
     async fn stream(&self, layer: &Self::Layer, group: usize) -> Streamed;
 
@@ -223,6 +231,7 @@ async fn fetch_layers<E: Engine>(engine: Rc<E>) {
     let Common { sim, control, rdma, timing, .. } = engine.common();
     // All groups before have ended.
     let mut group = control.registers().borrow().consumer();
+    let mut unending = None;
     loop {
         let registers = match select(control.enabled(group), early(&engine, group)).await {
             Either::First(registers) => registers,
@@ -235,6 +244,9 @@ async fn fetch_layers<E: Engine>(engine: Rc<E>) {
             },
         };
         let reads = engine.needs_rdma(&registers);
+        if let (true, Some(layer)) = (reads, &unending) {
+            engine.wait_for_reads(layer).await;
+        }
         let (rdma_registers, enabled) = if reads { rdma.turn().await } else { rdma.idle() };
         let layer = engine.decode(&registers, &rdma_registers);
         if let Ok(layer) = &layer {
@@ -247,8 +259,13 @@ async fn fetch_layers<E: Engine>(engine: Rc<E>) {
                 // It starts by its own enable bit, which may have come before the engine's.
                 sim.wait_until(enabled + engine.common().cycles(timing.dma_start)).await;
                 engine.fetch(&layer).await;
+                if !engine.reads_end(&layer) {
+                    unending = Some(layer);
+                }
             }
-            rdma.finish();
+            if unending.is_none() {
+                rdma.finish();
+            }
         }
         group = 1 - group;
     }

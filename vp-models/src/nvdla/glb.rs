@@ -11,6 +11,7 @@ pub use interrupt::{Interrupt, InterruptSource};
 
 use super::{
     config::Config,
+    register_variant::RegisterVariant,
     registers::{Family, RegisterRef, glb},
 };
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -26,18 +27,21 @@ const STATUS: u32 = glb::S_INTR_STATUS.offset as u32;
 /// Interrupt status and mask, and the version word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glb {
-    /// Bits of the sources that exist. Others never become pending, by event or by `S_INTR_SET`; their mask
-    /// bits stay writable (RTL, branch master).
+    /// Bits of the sources that exist. Others never become pending, by event or by `S_INTR_SET`.
     present: u32,
+    /// Bits that the mask keeps.
+    maskable: u32,
     mask: u32,
     status: u32,
 }
 
 impl Glb {
     /// GLB at reset: nothing pending, nothing masked.
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, variant: RegisterVariant) -> Self {
         let present = Interrupt::all().filter(|interrupt| config.has_unit(interrupt.source.unit()));
-        Self { present: present.fold(0, |bits, interrupt| bits | interrupt.mask()), mask: 0, status: 0 }
+        let present = present.fold(0, |bits, interrupt| bits | interrupt.mask());
+        let maskable = if variant.keeps_absent_masks { fields(glb::S_INTR_MASK) } else { present };
+        Self { present, maskable, mask: 0, status: 0 }
     }
 
     /// Records a done event, masked or not.
@@ -75,7 +79,7 @@ impl Glb {
     /// raises.
     pub fn write(&mut self, offset: u32, value: u32) {
         match offset {
-            MASK => self.mask = value & fields(glb::S_INTR_MASK),
+            MASK => self.mask = value & self.maskable,
             SET => self.status |= value & self.present,
             STATUS => self.status &= !value,
             _ => {}
@@ -98,7 +102,7 @@ fn fields(register: RegisterRef) -> u32 {
 
 impl Glb {
     pub(crate) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Glb { present: _, mask, status } = self;
+        let Glb { present: _, maskable: _, mask, status } = self;
         at.value(mask)?;
         at.value(status)
     }
@@ -111,11 +115,14 @@ mod tests {
     use super::{FAMILY, Glb, Interrupt, InterruptSource};
     use crate::nvdla::{
         config::Config,
+        register_variant::RegisterVariant,
         registers::{RegisterRef, glb},
+        timing::RtlTree,
     };
 
     fn glb_of(name: &str) -> Glb {
-        Glb::new(&Config::named(name).unwrap())
+        let config = Config::named(name).unwrap();
+        Glb::new(&config, RegisterVariant::of(&config, RtlTree::published(&config)))
     }
 
     fn at(register: RegisterRef) -> u32 {
@@ -173,16 +180,16 @@ mod tests {
     }
 
     #[test]
-    fn absent_sources_never_become_pending_but_keep_their_mask_bits() {
+    fn absent_sources_never_become_pending_and_only_branch_master_keeps_their_mask_bits() {
         let bdma = InterruptSource::Bdma.of_group(0).mask() | InterruptSource::Rubik.of_group(1).mask();
-        let mut small = glb_of("nv_small");
-        let mut full = glb_of("nv_full");
-        for glb in [&mut small, &mut full] {
+        let expected = [("nv_small", 0, 0), ("nv_small_256", 0, bdma), ("nv_full", bdma, bdma)];
+        for (name, status, mask) in expected {
+            let mut glb = glb_of(name);
             glb.write(at(glb::S_INTR_SET), bdma);
             glb.write(at(glb::S_INTR_MASK), bdma);
-            assert_eq!(glb.read(at(glb::S_INTR_MASK)), bdma);
+            let read = (glb.read(at(glb::S_INTR_STATUS)), glb.read(at(glb::S_INTR_MASK)));
+            assert_eq!(read, (status, mask), "{name}");
         }
-        assert_eq!((small.read(at(glb::S_INTR_STATUS)), full.read(at(glb::S_INTR_STATUS))), (0, bdma));
     }
 
     #[test]

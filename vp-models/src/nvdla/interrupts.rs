@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::glb::{Glb, Interrupt};
+use super::register_variant::RegisterVariant;
 use crate::bus::irq::IrqLine;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::device::PendingInterrupt;
@@ -20,8 +21,8 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    pub(crate) fn new(sim: &Sim, config: &Config, line: IrqLine) -> Rc<Interrupts> {
-        let glb = RefCell::new(Glb::new(config));
+    pub(crate) fn new(sim: &Sim, config: &Config, variant: RegisterVariant, line: IrqLine) -> Rc<Interrupts> {
+        let glb = RefCell::new(Glb::new(config, variant));
         Rc::new(Interrupts {
             sim: sim.clone(),
             glb,

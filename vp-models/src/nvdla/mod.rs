@@ -30,6 +30,7 @@ pub mod order;
 pub mod pdp;
 mod place;
 pub mod refused;
+pub mod register_variant;
 pub mod registers;
 pub mod rubik;
 pub mod sdp;

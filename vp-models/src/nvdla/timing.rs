@@ -6,8 +6,9 @@
 //! can hide: [`RtlTree`] selects one.
 
 use super::config::Config;
+use super::register_variant::RegisterVariant;
 use crate::bus::axi::IntakeStage::{self, Fifo, Register, Skid};
-use crate::bus::axi::{WriteLanes, WritePathConfig};
+use crate::bus::axi::{RegisterKind, WriteLanes, WritePathConfig};
 use crate::bus::csb::CsbTiming;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,8 @@ pub enum RtlTree {
 pub struct Timing {
     /// The register bus.
     pub csb: CsbTiming,
+    /// Registers in which the trees differ.
+    pub registers: RegisterVariant,
     /// From the effect of an RDMA's enable bit to its first read address.
     pub dma_start: u32,
     /// Cycles by which an engine may start an atom before its enable bit: the way from there to the first stage that looks at it.
@@ -92,6 +95,11 @@ pub struct ConvTiming {
     pub data_path: u32,
     /// From the time at which CDMA makes a read of weights to its earliest address on the bus.
     pub weight_path: u32,
+    /// Cycles of an outstanding request before its address and after its last beat has left the intake, together, as `D_PERF_DAT_READ_LATENCY`
+    /// counts.
+    pub counted_around: u32,
+    /// Kind of the registers for CDMA's requests in the memory interface.
+    pub request_registers: RegisterKind,
     /// Places in which input can wait between the bus and CDMA.
     pub data_places: Vec<IntakeStage>,
     /// From a beat of weights on the bus until it is in the buffer.
@@ -246,6 +254,7 @@ impl Timing {
         let built = Built { config, tree };
         Timing {
             csb: CsbTiming { group: 4, group_period: 9, group_delay: 5, effect: 14, answer: 5 },
+            registers: RegisterVariant::of(config, tree),
             dma_start: built.dma_start(),
             // At least: seen on nv_full, whose scripts enable an engine 20 cycles after its RDMA.
             before_enable: 10,
@@ -365,11 +374,17 @@ impl Built<'_> {
     }
 
     /// The FIFO of PDP's and CDP's write DMA. An atom's elements enter it one after the other, the first two cycles behind the one that leaves, and
-    /// the atom goes to DMAIF two cycles behind its last (RTL, `NV_NVDLA_PDP_wdma.v`, `_PDP_WDMA_dat.v`; `NV_NVDLA_CDP_wdma.v`).
-    fn write_fifo(self, atoms: u32, throughput: u32) -> Option<WritePathConfig> {
+    /// the atom goes to DMAIF two cycles behind its last (RTL, `NV_NVDLA_PDP_wdma.v`, `_PDP_WDMA_dat.v`; `NV_NVDLA_CDP_wdma.v`). CDP knows of
+    /// a line with its data (`cmd_fifo_wr_pvld`), PDP ahead of it (`NV_NVDLA_PDP_WDMA_cmd.v`).
+    fn write_fifo(self, (atoms, throughput): (u32, u32), header_with_data: bool) -> Option<WritePathConfig> {
         // So many and an output register.
         let count = if self.tree == RtlTree::Master { 33 } else { atoms + 1 };
-        self.write_path(WriteLanes { count, by_line: false, refill: self.per_atom(throughput) + 3 })
+        self.write_path(WriteLanes {
+            count,
+            by_line: false,
+            refill: self.per_atom(throughput) + 3,
+            header_with_data,
+        })
     }
 
     fn sdp(self) -> SdpTiming {
@@ -389,7 +404,12 @@ impl Built<'_> {
             beat_in_pdp: (throughput / config.pdp_throughput.max(1)).max(1),
             output: 22 + cycles_per_atom + later,
             // RTL: `NV_NVDLA_SDP_WDMA_DAT_in.v`, an atom in each of four lanes.
-            write_path: self.write_path(WriteLanes { count: 4, by_line: true, refill: 2 }),
+            write_path: self.write_path(WriteLanes {
+                count: 4,
+                by_line: true,
+                refill: 2,
+                header_with_data: false,
+            }),
             main_credits: self.credits_or(80, throughput),
             operand_credits,
             // RTL, branch nvdlav1, `NV_NVDLA_MCIF_READ_ig.v`: 80 for EW, 160 for the others.
@@ -420,7 +440,7 @@ impl Built<'_> {
         PdpTiming {
             cycles_per_atom,
             output: 31 + cycles_per_atom + self.later(),
-            write_path: self.write_fifo(4, self.config.pdp_throughput),
+            write_path: self.write_fifo((4, self.config.pdp_throughput), false),
             credits: self.credits_or(61, self.config.pdp_throughput),
             // RTL: depth of `NV_NVDLA_PDP_RDMA_cq`, and the request whose atoms are being taken.
             lines: if self.tree == RtlTree::Master { 257 } else { 17 },
@@ -438,7 +458,7 @@ impl Built<'_> {
         CdpTiming {
             elements_per_step: self.config.cdp_throughput.max(1),
             output: 39 + self.later(),
-            write_path: self.write_fifo(8, self.config.cdp_throughput),
+            write_path: self.write_fifo((8, self.config.cdp_throughput), true),
             square_sum: 9,
             multiply: 1,
             credits: self.credits_or(61, self.config.cdp_throughput),
@@ -486,6 +506,11 @@ impl Built<'_> {
             agreed: (6, 4),
             data_path: 7 + request_path,
             weight_path: 6 + request_path,
+            counted_around: 7 + request_path,
+            request_registers: match tree {
+                RtlTree::Master => RegisterKind::Delayed,
+                RtlTree::NvSmall | RtlTree::Nvdlav1 => RegisterKind::Catching,
+            },
             data_places: match tree {
                 RtlTree::NvSmall | RtlTree::Nvdlav1 => {
                     vec![Fifo(2), Fifo(4), Fifo(6), Fifo(2), Skid, Skid, Skid]

@@ -5,6 +5,7 @@ use super::burst::{Cut, Run, bursts};
 use super::bytes::Bytes;
 use super::intake::{BeatConsumer, Intake};
 use super::request_path::RequestPath;
+use super::request_watch::{RequestPlaces, RequestWatch};
 use super::ring::Ring;
 use super::{Answer, AxiTarget, Burst, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -87,6 +88,8 @@ pub(super) enum ReadKind {
         intake: RefCell<Intake>,
         /// Times at which the requested beats will be on the bus.
         expected: RefCell<Ring<Time>>,
+        /// Counts of its requests, while its engine makes any.
+        watch: RefCell<Option<Rc<RequestWatch>>>,
     },
     /// A master outside, which makes its bursts itself and takes its data at its pins.
     Outside {
@@ -103,6 +106,7 @@ impl ReadKind {
             done,
             intake: RefCell::new(intake),
             expected: RefCell::default(),
+            watch: RefCell::default(),
         }
     }
 }
@@ -189,6 +193,21 @@ impl ReadClient {
     pub(super) fn set_taker(&self, taker: Option<Rc<dyn BeatConsumer>>) {
         if let ReadKind::Direct { intake, .. } = &self.kind {
             intake.borrow_mut().set_taker(taker);
+        }
+    }
+
+    /// Counts of the requests from now on, for a client without a latency FIFO.
+    pub(super) fn watch(&self, counts: (RequestPlaces, Time)) -> Rc<RequestWatch> {
+        let watch = RequestWatch::new(self.cut, self.beat_bytes, self.period, counts);
+        if let ReadKind::Direct { watch: place, .. } = &self.kind {
+            *place.borrow_mut() = Some(watch.clone());
+        }
+        watch
+    }
+
+    pub(super) fn end_watch(&self) {
+        if let ReadKind::Direct { watch, .. } = &self.kind {
+            *watch.borrow_mut() = None;
         }
     }
 
@@ -337,7 +356,15 @@ impl ReadClient {
     /// Tells the request-path model that the arbiter has taken a burst.
     #[inline]
     pub(super) fn pass_arbiter(&self, now: Time) {
-        self.on_path(|path| path.granted(now));
+        match &self.kind {
+            ReadKind::Fifo { path, .. } => path.borrow_mut().granted(now),
+            ReadKind::Direct { watch, .. } => {
+                if let Some(watch) = &*watch.borrow() {
+                    watch.granted(now);
+                }
+            }
+            ReadKind::Outside { .. } => {}
+        }
     }
 
     /// Passes an event to the request-path model, if the client has a latency FIFO.
@@ -581,7 +608,8 @@ impl ReadClient {
         at.at_rest(is_empty, "nobody has taken what was read")?;
         match kind {
             ReadKind::Fifo { path, level: _ } => path.borrow_mut().checkpoint(at)?,
-            ReadKind::Direct { requester, next_read, done: _, intake, expected } => {
+            ReadKind::Direct { requester, next_read, done: _, intake, expected, watch } => {
+                at.at_rest(watch.borrow().is_none(), "reads are counted")?;
                 at.at_rest(requester.borrow().is_none(), "a read is asked for")?;
                 at.at_rest(expected.borrow().is_empty(), "a read is in flight")?;
                 at.cell(next_read)?;

@@ -3,6 +3,7 @@
 use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{ReadClient, ReadKind, Requester};
 use super::request_path::{RequestPath, STALL_COUNTERS};
+use super::request_watch::{RequestPlaces, RequestWatch};
 use super::{Interconnect, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
@@ -116,6 +117,18 @@ impl ReadStream {
     /// Sets the receiver of the requested beats from now on; without one they are taken at once.
     pub fn set_taker(&self, taker: Option<Rc<dyn BeatConsumer>>) {
         self.client.set_taker(taker);
+    }
+
+    /// Starts to count what becomes of requests, which the engine tells the watch of, of a client without a latency FIFO. `around` is the time
+    /// that passes at both ends of what is known here: from a request's `ready` to its address, and from a beat's leaving the intake to its
+    /// being counted.
+    pub fn watch(&self, places: RequestPlaces, around: Time) -> Rc<RequestWatch> {
+        self.client.watch((places, around))
+    }
+
+    /// Ends [`ReadStream::watch`].
+    pub fn end_watch(&self) {
+        self.client.end_watch();
     }
 
     /// Requests `bytes` from `address` on; waits as long as the FIFO has no room for the next part.

@@ -97,7 +97,7 @@ impl Engine for Cdp {
         self.common.sim.wait_until(last + next).await;
         let stalled = self.input.take_stalled(0).cycles(self.common.cycle);
         let enable = rdma_reg::D_PERF_ENABLE::DMA_EN;
-        self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
+        self.common.rdma.add_running_to_total(enable, rdma_reg::D_PERF_READ_STALL, stalled);
     }
 
     fn output(&self) -> &WriteDma {
@@ -255,11 +255,11 @@ impl Cdp {
             ],
         );
         let stalled = self.output.take_stalled().cycles(*cycle);
-        control.count(group, reg::D_PERF_ENABLE::DMA_EN, &[(reg::D_PERF_WRITE_STALL, stalled)]);
+        control.add_to_total(group, reg::D_PERF_ENABLE::DMA_EN, reg::D_PERF_WRITE_STALL, stalled);
         let lut = &counters.lut;
-        control.count(
+        // Whatever D_PERF_ENABLE.LUT_EN says: nothing reads it (RTL, `NV_NVDLA_cdp.v`, `reg2dp_lut_en`).
+        control.show(
             group,
-            reg::D_PERF_ENABLE::LUT_EN,
             &[
                 (reg::D_PERF_LUT_UFLOW, lut.underflow),
                 (reg::D_PERF_LUT_OFLOW, lut.overflow),

@@ -64,26 +64,55 @@ pub(super) struct Arrays {
     pub(super) b: Rc<Control>,
 }
 
+/// Registers of both arrays' layers, of those that are enabled.
+pub(super) type EnabledArrays = [Option<Group>; 2];
+
 impl Arrays {
-    /// Waits until both have a layer.
-    pub(super) async fn turn(&self) -> [Group; 2] {
-        [self.a.turn().await.0, self.b.turn().await.0]
+    fn both(&self) -> [&Rc<Control>; 2] {
+        [&self.a, &self.b]
     }
 
-    /// Ends the layer of both arrays.
-    pub(super) fn finish(&self) {
-        self.a.finish();
-        self.b.finish();
+    /// Takes the layer of each array that is enabled and was not: nothing in hardware waits for the others.
+    pub(super) async fn take_enabled(&self, taken: &mut EnabledArrays) {
+        for (control, taken) in self.both().into_iter().zip(taken) {
+            if taken.is_none() {
+                *taken = control.turn_if_enabled().await;
+            }
+        }
     }
 
-    /// Checks that both arrays take what the sequence sends: tells whose register says otherwise, and what.
+    /// Says which arrays are sent data without being enabled.
+    pub(super) fn warn_of_disabled(&self, taken: &EnabledArrays) {
+        for (control, _) in self.both().into_iter().zip(taken).filter(|(_, taken)| taken.is_none()) {
+            control.warn(
+                "CSC sends data, and D_OP_ENABLE is 0: CSC does not wait for CMAC (NV_NVDLA_CSC_sg, layer_st). Here, as on the RTL without \
+                 clock gates, the array computes all the same; with them it has no clock until it is enabled (NV_NVDLA_CMAC_CORE_slcg), \
+                 and what comes before is lost. CMAC_A and CMAC_B are to be enabled before CSC and CDMA",
+            );
+        }
+    }
+
+    /// Ends the layer of both arrays, of each when it is enabled.
+    pub(super) async fn finish(&self, taken: EnabledArrays) {
+        for (control, taken) in self.both().into_iter().zip(taken) {
+            if taken.is_none() {
+                control.turn().await;
+            }
+        }
+        for control in self.both() {
+            control.finish();
+        }
+    }
+
+    /// Checks that the arrays that are enabled take what the sequence sends: tells whose register says otherwise, and what.
     pub(super) fn check(
         &self,
-        groups: &[Group; 2],
+        groups: &EnabledArrays,
         (precision, order): (Precision, Order),
         hardware: &Hardware,
     ) -> Result<(), (&Control, Refused)> {
-        for (control, group) in [&*self.a, &*self.b].into_iter().zip(groups) {
+        for (control, group) in self.both().into_iter().zip(groups) {
+            let (control, Some(group)) = (&**control, group) else { continue };
             let refuse = |field, why| Err((control, Refused::new(group, field, why)));
             let layer = CmacLayer::decode(group, hardware).map_err(|refused| (control, refused))?;
             if layer.winograd != (order == Order::Tiles) {

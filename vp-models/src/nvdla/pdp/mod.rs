@@ -103,7 +103,7 @@ impl Engine for Pdp {
         self.common.sim.wait_until(last + next).await;
         let stalled = self.input.take_stalled(0).cycles(self.common.cycle);
         let enable = rdma_reg::D_PERF_ENABLE::DMA_EN;
-        self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
+        self.common.rdma.add_running_to_total(enable, rdma_reg::D_PERF_READ_STALL, stalled);
     }
 
     fn output(&self) -> &WriteDma {
@@ -124,7 +124,7 @@ impl Engine for Pdp {
         let next = next.max(ends.since(self.common.cycles(5)));
         let stalled = self.output.take_stalled().cycles(self.common.cycle);
         let enable = reg::D_PERF_ENABLE::DMA_EN;
-        self.common.control.count(group, enable, &[(reg::D_PERF_WRITE_STALL, stalled)]);
+        self.common.control.add_to_total(group, enable, reg::D_PERF_WRITE_STALL, stalled);
         self.common.control.show(
             group,
             &[

@@ -14,8 +14,24 @@ use crate::registers::Rights;
 
 use super::{
     Access, Direction, FieldRef, Group, Grouping, LutPort, LutRules, RegisterMap, RegisterRef, Table, Unit,
+    cdp, cdp_rdma, pdp, pdp_rdma,
     sdp::{D_OP_ENABLE, S_LUT_ACCESS_CFG, S_LUT_ACCESS_DATA, S_POINTER, S_STATUS},
 };
+
+/// Counters of a layer that stay until the end of the group's next one: they have no part in the clearing of results at an enable, which is
+/// done where a unit's registers are (RTL, `dp2reg_d0_clr`), because the unit's datapath keeps them (`NV_NVDLA_PDP_wdma.v`, `_RDMA_ig.v`,
+/// `NV_NVDLA_CDP_wdma.v`, `_RDMA_ig.v`, `_DP_intp.v`).
+const KEPT: [RegisterRef; 9] = [
+    pdp::D_PERF_WRITE_STALL,
+    pdp_rdma::D_PERF_READ_STALL,
+    cdp::D_PERF_WRITE_STALL,
+    cdp_rdma::D_PERF_READ_STALL,
+    cdp::D_PERF_LUT_UFLOW,
+    cdp::D_PERF_LUT_OFLOW,
+    cdp::D_PERF_LUT_HYBRID,
+    cdp::D_PERF_LUT_LE_HIT,
+    cdp::D_PERF_LUT_LO_HIT,
+];
 
 /// Outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,11 +270,12 @@ impl RegisterFile {
         Written::Stored(register)
     }
 
-    /// Counters of a group's last layer are cleared when the next one is enabled.
+    /// Counters of a group's last layer are cleared when the next one is enabled, but for those that no enable reaches.
     fn clear_results(&mut self, group: usize) {
         let family = self.groups[group].family();
         for register in self.unit().registers() {
-            if register.grouping == Grouping::Duplicated && register.access == Access::ReadOnly {
+            let is_result = register.grouping == Grouping::Duplicated && register.access == Access::ReadOnly;
+            if is_result && !KEPT.contains(register) {
                 self.groups[group].set_word(register, register.reset(family));
             }
         }

@@ -14,8 +14,8 @@ use crate::nvdla::vector::widest;
 
 use super::float;
 use super::layer::{
-    AluOperation, Elementwise, ElementwiseOperand, ElementwiseOperation, Operand, OperandStream, SdpLayer,
-    Stage, StageMultiplier,
+    AluOperation, Destination, Elementwise, ElementwiseOperand, ElementwiseOperation, Operand, OperandStream,
+    SdpLayer, Stage, StageMultiplier,
 };
 use super::lut::{self, Lut, Tables};
 
@@ -40,7 +40,8 @@ pub struct Counters {
     pub input: SpecialCounts,
     /// `D_STATUS_NAN_OUTPUT_NUM`: results that are not numbers.
     pub nan_output: u64,
-    /// `D_STATUS`: a comparison (`EQL`) found a difference.
+    /// `D_STATUS`: a byte that goes to the write DMA is not 0, in every layer: the hardware has no other test for the outcome of a
+    /// comparison (`EQL`), which is 1 where the two differ (RTL, `NV_NVDLA_SDP_WDMA_DAT_out.v`, `dfifo0_unequal`).
     pub unequal: bool,
 }
 
@@ -109,6 +110,7 @@ impl<'a> Datapath<'a> {
             }
         }
         counters += widest(|| self.atoms(&mut values[..lanes], operands, output));
+        counters.unequal = self.is_unequal(&values[..lanes], output);
         counters
     }
 
@@ -121,7 +123,23 @@ impl<'a> Datapath<'a> {
         output: &mut [u8],
     ) -> Counters {
         assert_eq!(input.len() % self.layer.lanes(), 0, "lanes of input");
-        widest(|| self.atoms(input, operands, output))
+        let mut counters = widest(|| self.atoms(input, operands, output));
+        counters.unequal = self.is_unequal(input, output);
+        counters
+    }
+
+    /// Returns true if a byte for the write DMA is not 0. It gets the outcome of a comparison, too, which it does not write, and nothing
+    /// of what goes to PDP (RTL, `NV_NVDLA_SDP_HLS_c.v`, `cfg_mode_eql`; `NV_NVDLA_SDP_core.v`, `core2wdma_pd`).
+    fn is_unequal(&self, values: &[i32], output: &[u8]) -> bool {
+        let layer = self.layer;
+        match layer.destination {
+            Destination::Pooling => false,
+            Destination::Memory(_) if layer.has_output() => output.iter().any(|&byte| byte != 0),
+            Destination::Memory(_) => {
+                let beyond = 32 - 8 * layer.output.bytes() as u32;
+                values.iter().any(|value| value << beyond != 0)
+            }
+        }
     }
 
     #[inline(always)]
@@ -384,10 +402,7 @@ impl Elementwise {
                 let operand = alu.operand.value(|| OperandStream::alu(stream, operands, lane));
                 match alu.operation {
                     ElementwiseOperation::Alu(operation) => saturate_32(operation.apply(scaled, operand)),
-                    ElementwiseOperation::Equal => {
-                        counters.unequal |= scaled != operand;
-                        i32::from(scaled != operand)
-                    }
+                    ElementwiseOperation::Equal => i32::from(scaled != operand),
                 }
             }
         };

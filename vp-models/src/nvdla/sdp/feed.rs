@@ -20,7 +20,7 @@ use vp_core::{Event, Sim, Time};
 const MAX_LANES: usize = 4;
 
 /// The atoms of one layer: how many lines of how many atoms; a group never crosses the end of a line.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) ram: Ram,
     pub(super) lines: u64,
@@ -29,6 +29,13 @@ pub(super) struct Shape {
     pub(super) together: usize,
     /// Besides them come as many that nobody takes: for so many atoms of data each.
     pub(super) untaken: Option<u64>,
+}
+
+impl Shape {
+    /// Number of sets of atoms that are used together.
+    pub(super) fn sets(&self) -> u64 {
+        self.lines * self.atoms.div_ceil(self.together.max(1) as u64)
+    }
 }
 
 /// Operands that nobody takes, of a read DMA that brings both and whose stage takes one of them: those stop these.
@@ -145,6 +152,15 @@ impl Feed {
     /// Takes the next of those that are used together with one that was taken.
     pub(super) fn take_other(&self) -> Atom {
         self.others.borrow_mut().pop_front().unwrap_or([0; MAX_ATOM])
+    }
+
+    /// Takes sets of atoms, which go nowhere.
+    pub(super) async fn drop_sets(&self, sets: u64) {
+        for _ in 0..sets {
+            self.ready().await;
+            self.take();
+            self.others.borrow_mut().clear();
+        }
     }
 
     async fn pack(self: Rc<Self>) {

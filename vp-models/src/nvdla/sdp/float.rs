@@ -135,7 +135,6 @@ impl Elementwise {
                 ElementwiseOperation::Alu(operation) => operation.apply_float(value, operand),
                 ElementwiseOperation::Equal => {
                     // Codes are compared: the zeros differ.
-                    counters.unequal |= value != operand;
                     Fp32::from_bits((value != operand).into())
                 }
             };

@@ -20,6 +20,7 @@
 
 mod before_elementwise;
 pub mod compute;
+mod counters;
 mod decode;
 mod encode;
 mod feed;
@@ -32,6 +33,7 @@ mod pass;
 mod timing;
 
 use self::compute::Counters;
+use self::counters::HeldCounters;
 use self::feed::Feed;
 use self::layer::{Destination, Hardware, OperandStream, SdpLayer, SdpSource};
 use self::lut::Tables;
@@ -77,6 +79,12 @@ pub(crate) struct Sdp {
     accumulator: Rc<Delivery>,
     /// Time at which the last atom of each layer that reads memory starts.
     started: DelayLine<Time>,
+    /// Of MRDMA, BRDMA, NRDMA and ERDMA.
+    read_stalls: HeldCounters<4>,
+    write_stall: HeldCounters<1>,
+    saturation: HeldCounters<1>,
+    /// `D_PERF_LUT_*`.
+    lut_counts: HeldCounters<5>,
 }
 
 impl Engine for Sdp {
@@ -112,11 +120,9 @@ impl Engine for Sdp {
     }
 
     async fn fetch(&self, layer: &SdpLayer) {
-        let operands = |stream: Option<OperandStream>| stream.map(|stream| Reads::operands(layer, &stream));
-        let bs = operands(layer.bs.and_then(|stage| stage.operands));
-        let bn = operands(layer.bn.and_then(|stage| stage.operands));
-        let ew = operands(layer.ew.and_then(|stage| stage.operands));
+        let [bs, bn, ew] = operand_streams(layer).map(|stream| Some(Reads::operands(layer, &stream?)));
         let main = timing::main_reads(layer).map(|lines| Reads::of(lines, layer.atom, 1));
+        let uses = [main.is_some(), bs.is_some(), bn.is_some(), ew.is_some()];
         join(
             join(self.request(&self.main, main), self.request(&self.bs, bs)),
             join(self.request(&self.bn, bn), self.request(&self.ew, ew)),
@@ -127,16 +133,18 @@ impl Engine for Sdp {
             let next = timing::next_read(layer, &self.common.timing.sdp);
             self.common.sim.wait_until(last + self.common.cycles(next)).await;
         }
-        let stalled = |input: &Input| input.dma.take_stalled(0).cycles(self.common.cycle);
-        self.common.rdma.count_running(
-            rdma_reg::D_PERF_ENABLE::PERF_DMA_EN,
-            &[
-                (rdma_reg::D_PERF_MRDMA_READ_STALL, stalled(&self.main)),
-                (rdma_reg::D_PERF_BRDMA_READ_STALL, stalled(&self.bs)),
-                (rdma_reg::D_PERF_NRDMA_READ_STALL, stalled(&self.bn)),
-                (rdma_reg::D_PERF_ERDMA_READ_STALL, stalled(&self.ew)),
-            ],
-        );
+        self.show_read_stalls(uses);
+    }
+
+    /// The read DMA is done when all its operands have been taken, and SDP without them (RTL, `NV_NVDLA_SDP_RDMA_eg`, layer_done).
+    fn reads_end(&self, layer: &SdpLayer) -> bool {
+        self.half_taken(layer).is_none()
+    }
+
+    async fn wait_for_reads(&self, layer: &SdpLayer) {
+        if let Some(input) = self.half_taken(layer) {
+            input.feed.stand().await;
+        }
     }
 
     async fn stream(&self, layer: &SdpLayer, group: usize) -> Streamed {
@@ -156,14 +164,18 @@ impl Engine for Sdp {
         &self.output
     }
 
-    /// Only layers without operands: whether these are read is also the engine's to say.
+    /// Not layers with operands that no stage takes: those cannot be dropped.
     fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<SdpLayer> {
         let layer = SdpLayer::decode(registers, rdma, &self.hardware).ok()?;
-        (!timing::reads_operands(&layer)).then_some(layer)
+        self.half_taken(&layer).is_none().then_some(layer)
     }
 
     fn reads_alike(&self, one: &SdpLayer, other: &SdpLayer) -> bool {
-        !timing::reads_operands(other) && timing::main_reads(one) == timing::main_reads(other)
+        let operands =
+            |layer| operand_streams(layer).map(|stream| Some(Reads::operands(layer, &stream?).shape));
+        timing::main_reads(one) == timing::main_reads(other)
+            && operand_streams(one) == operand_streams(other)
+            && operands(one) == operands(other)
     }
 
     /// Atoms come out of the FIFO, one a cycle, and wait for the enable bit farther on.
@@ -178,10 +190,12 @@ impl Engine for Sdp {
 
     async fn discard(&self, layer: &SdpLayer) {
         let ahead = self.ahead.take().len() as u64;
-        for _ in ahead..self.main_atoms(layer) {
-            self.main.feed.ready().await;
-            self.main.feed.take();
-        }
+        let main = self.main.feed.drop_sets(self.main_atoms(layer) - ahead);
+        let sets = operand_streams(layer)
+            .map(|stream| stream.map_or(0, |stream| Reads::operands(layer, &stream).shape.sets()));
+        let [bs, bn, ew] = [&self.bs, &self.bn, &self.ew].map(|input| &input.feed);
+        let [of_bs, of_bn, of_ew] = sets;
+        join(join(main, bs.drop_sets(of_bs)), join(bn.drop_sets(of_bn), ew.drop_sets(of_ew))).await;
         self.started.push(self.common.sim.now());
     }
 
@@ -238,18 +252,41 @@ impl Sdp {
             pooling,
             accumulator,
             started: DelayLine::new(sim, "nvdla.sdp_rdma.started", Time::ZERO),
+            read_stalls: HeldCounters::new([
+                rdma_reg::D_PERF_MRDMA_READ_STALL,
+                rdma_reg::D_PERF_BRDMA_READ_STALL,
+                rdma_reg::D_PERF_NRDMA_READ_STALL,
+                rdma_reg::D_PERF_ERDMA_READ_STALL,
+            ]),
+            write_stall: HeldCounters::new([reg::D_PERF_WDMA_WRITE_STALL]),
+            saturation: HeldCounters::new([reg::D_PERF_OUT_SATURATION]),
+            lut_counts: HeldCounters::new([
+                reg::D_PERF_LUT_UFLOW,
+                reg::D_PERF_LUT_OFLOW,
+                reg::D_PERF_LUT_HYBRID,
+                reg::D_PERF_LUT_LE_HIT,
+                reg::D_PERF_LUT_LO_HIT,
+            ]),
         }
+    }
+
+    /// Returns the first of a layer's inputs of whose operands the stage takes one half.
+    fn half_taken(&self, layer: &SdpLayer) -> Option<&Input> {
+        let inputs = [&self.bs, &self.bn, &self.ew].into_iter().zip(operand_streams(layer));
+        let mut half_taken = inputs.filter(|(_, stream)| stream.is_some_and(|stream| stream.is_half_taken));
+        half_taken.next().map(|(input, _)| input)
     }
 
     /// Says which operands nobody takes.
     fn warn_of_untaken(&self, layer: &SdpLayer) {
         let stages = [
-            ("BS", rdma_reg::D_BRDMA_CFG::BRDMA_DATA_USE, layer.bs.and_then(|stage| stage.operands)),
-            ("BN", rdma_reg::D_NRDMA_CFG::NRDMA_DATA_USE, layer.bn.and_then(|stage| stage.operands)),
-            ("EW", rdma_reg::D_ERDMA_CFG::ERDMA_DATA_USE, layer.ew.and_then(|stage| stage.operands)),
+            ("BS", rdma_reg::D_BRDMA_CFG::BRDMA_DATA_USE),
+            ("BN", rdma_reg::D_NRDMA_CFG::NRDMA_DATA_USE),
+            ("EW", rdma_reg::D_ERDMA_CFG::ERDMA_DATA_USE),
         ];
-        for (stage, field, _) in
-            stages.into_iter().filter(|(.., stream)| stream.is_some_and(|stream| stream.is_half_taken))
+        let stages = stages.into_iter().zip(operand_streams(layer));
+        for ((stage, field), _) in
+            stages.filter(|(_, stream)| stream.is_some_and(|stream| stream.is_half_taken))
         {
             self.common.rdma.warn(format_args!(
                 "SDP_RDMA.{field} is 2 (both), and {stage} takes one of the two from memory: what it does not take stops the others, and \
@@ -274,15 +311,25 @@ impl Sdp {
         for (address, bytes) in requests {
             stream.request(address, bytes).await;
         }
-        if shape.untaken.is_some() {
-            // The read DMA is done when all its operands have been taken (RTL, `NV_NVDLA_SDP_RDMA_eg`, layer_done).
-            input.feed.stand().await;
-        }
     }
 
     fn tables(&self) -> Tables {
         let registers = self.common.control.registers().borrow();
         registers.lut().map_or_else(Tables::default, Tables::from)
+    }
+
+    /// Shows for how long the read DMAs that a layer has used have waited. MRDMA's counter is cleared by a layer that does not count, too (RTL,
+    /// `NV_NVDLA_SDP_MRDMA_ig.v`, `mrdma_rd_stall_cnt_cen`).
+    fn show_read_stalls(&self, uses: [bool; 4]) {
+        let Common { rdma, cycle, .. } = &self.common;
+        let (group, counts) = rdma.running_counts(rdma_reg::D_PERF_ENABLE::PERF_DMA_EN);
+        let stalled = [&self.main, &self.bs, &self.bn, &self.ew].map(|input| input.dma.take_stalled(0));
+        let mut counted: [_; 4] =
+            std::array::from_fn(|stream| (uses[stream] && counts).then(|| stalled[stream].cycles(*cycle)));
+        if uses[0] && !counts {
+            counted[0] = Some(0);
+        }
+        self.read_stalls.end_layer(rdma, group, counted);
     }
 
     /// Puts a layer's counters into its group's registers, those that are switched on.
@@ -291,8 +338,10 @@ impl Sdp {
         let Common { control, rdma, cycle, .. } = &self.common;
         control.registers().borrow_mut().set(group, reg::D_STATUS, counters.unequal.into());
         let stalled = self.output.take_stalled().cycles(*cycle);
-        control.count(group, PERF_DMA_EN, &[(reg::D_PERF_WDMA_WRITE_STALL, stalled)]);
-        control.count(group, PERF_SAT_EN, &[(reg::D_PERF_OUT_SATURATION, counters.out_saturation)]);
+        let present = control.present(group);
+        self.write_stall.end_layer(control, group, [present.flag(PERF_DMA_EN).then_some(stalled)]);
+        let saturated = present.flag(PERF_SAT_EN).then_some(counters.out_saturation);
+        self.saturation.end_layer(control, group, [saturated]);
         if layer.output == Precision::Fp16 {
             let nans = [(reg::D_STATUS_NAN_OUTPUT_NUM, counters.nan_output)];
             control.count(group, PERF_NAN_INF_COUNT_EN, &nans);
@@ -308,24 +357,40 @@ impl Sdp {
             );
         }
         let lut = &counters.lut;
-        control.count(
-            group,
-            PERF_LUT_EN,
-            &[
-                (reg::D_PERF_LUT_UFLOW, lut.underflow),
-                (reg::D_PERF_LUT_OFLOW, lut.overflow),
-                (reg::D_PERF_LUT_HYBRID, lut.hybrid),
-                (reg::D_PERF_LUT_LE_HIT, lut.le_hit),
-                (reg::D_PERF_LUT_LO_HIT, lut.lo_hit),
-            ],
-        );
+        let counted = [lut.underflow, lut.overflow, lut.hybrid, lut.le_hit, lut.lo_hit];
+        let counts = present.flag(PERF_LUT_EN);
+        self.lut_counts.end_layer(control, group, counted.map(|count| counts.then_some(count)));
     }
+}
+
+/// Returns the operands from memory of BS, BN and EW.
+fn operand_streams(layer: &SdpLayer) -> [Option<OperandStream>; 3] {
+    [
+        layer.bs.and_then(|stage| stage.operands),
+        layer.bn.and_then(|stage| stage.operands),
+        layer.ew.and_then(|stage| stage.operands),
+    ]
 }
 
 impl Remembers for Sdp {
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Sdp { common, hardware: _, main, ahead, bs, bn, ew, output, pooling, accumulator, started } =
-            self;
+        let Sdp {
+            common,
+            hardware: _,
+            main,
+            ahead,
+            bs,
+            bn,
+            ew,
+            output,
+            pooling,
+            accumulator,
+            started,
+            read_stalls,
+            write_stall,
+            saturation,
+            lut_counts,
+        } = self;
         common.checkpoint(at)?;
         at.at_rest(ahead.borrow().is_empty(), "atoms wait for SDP")?;
         // A feed has its DMA.
@@ -333,6 +398,13 @@ impl Remembers for Sdp {
         output.checkpoint(at)?;
         pooling.checkpoint(at)?;
         accumulator.checkpoint(at)?;
-        started.checkpoint(at)
+        started.checkpoint(at)?;
+        if at.is_restoring() {
+            read_stalls.restore(&common.rdma);
+            write_stall.restore(&common.control);
+            saturation.restore(&common.control);
+            lut_counts.restore(&common.control);
+        }
+        Ok(())
     }
 }

@@ -19,6 +19,10 @@ use crate::nvdla::timing::Timing;
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
+/// Cycles from a layer's first package until CACC adds up its first sums: its enable has to take effect by then. On nv_small's RTL an enable
+/// after 24, 25 and 29 of them left a layer's bytes right, and one after 30, 30 and 31 wrong.
+const ENABLE_AFTER_PACKAGE: u64 = 29;
+
 /// Message that CSC sends.
 pub(super) enum Message {
     /// Complete sums.
@@ -32,6 +36,8 @@ pub(super) struct Stripe {
     pub(super) positions: u32,
     pub(super) kernels: usize,
     pub(super) sums: Sums,
+    /// Time of the layer's first package.
+    pub(super) begun: Time,
     /// True if the stripe is the layer's last.
     pub(super) last: bool,
 }
@@ -89,7 +95,7 @@ impl Cacc {
                     let [width, height, channels] = layer.size;
                     let label = || format!("{width}x{height}x{channels}");
                     self.control.begin(label, group);
-                    let (clipped, is_taken) = self.deliver(&layer).await;
+                    let (clipped, is_taken) = self.deliver(&layer, group).await;
                     FinishingLayer { group, layer: Some((label(), clipped)), is_taken }
                 }
                 Err(refused) => {
@@ -122,18 +128,22 @@ impl Cacc {
     }
 
     /// Puts a layer's sums where SDP takes them. Counts what is clipped, and says whether all has come.
-    async fn deliver(&self, layer: &CaccLayer) -> (u64, bool) {
+    async fn deliver(&self, layer: &CaccLayer, group: usize) -> (u64, bool) {
         let lanes = self.hardware.lanes(layer.precision) as usize;
         let latency = self.cycle * u64::from(self.timing.conv.to_sdp);
         let [width, height, channels] = layer.size.map(u64::from);
         let (mut expected, mut clipped) = (width * height * channels * u64::from(layer.cubes), 0);
+        let mut is_first = true;
         loop {
             let Message::Stripe(stripe) = self.sums.next().await else {
                 self.control.warn("layer ended early: another unit of the convolution refused it");
                 self.delivery.abandon();
                 return (clipped, false);
             };
-            let Stripe { kernels, sums, last, .. } = stripe;
+            let Stripe { kernels, sums, last, begun, .. } = stripe;
+            if std::mem::take(&mut is_first) {
+                self.warn_of_late_enable(group, begun);
+            }
             let (results, beyond) = layer.clip_all(sums);
             clipped += beyond;
             expected = expected.saturating_sub(results.len() as u64);
@@ -148,6 +158,19 @@ impl Cacc {
         }
         self.sim.wait(latency).await;
         (clipped, true)
+    }
+
+    /// Says that the layer, whose first package began at `begun`, was enabled behind the first sums.
+    fn warn_of_late_enable(&self, group: usize, begun: Time) {
+        let latest = begun + self.cycle * ENABLE_AFTER_PACKAGE;
+        let late = self.control.enabled_at(group).since(latest).cycles(self.cycle);
+        if late > 0 {
+            self.control.warn(format_args!(
+                "D_OP_ENABLE took effect {late} cycles after the first sums: CSC does not wait for CACC, which begins to add up when it is \
+                 enabled, so that what has come by then is lost or clipped by an earlier layer's registers (NV_NVDLA_CACC_assembly_ctrl, \
+                 layer_st). Here the sums are right. CACC is to be enabled before CSC and CDMA"
+            ));
+        }
     }
 
     /// Takes a layer from CSC that nobody wants.

@@ -7,7 +7,7 @@
 
 use super::intake::{WeightArrival, WeightIntake};
 use super::layer::{CdmaLayer, Compressed};
-use super::requests::{Pace, RequestQueue, Task};
+use super::requests::{Counts, Pace, RequestQueue, Task};
 use super::{Cdma, READ_ATOMS, TO_OTHERS, Watch};
 use crate::bus::axi::{Request, Requester, WeightedRoundRobin};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
@@ -61,7 +61,11 @@ pub(super) struct CompressedRequests {
 }
 
 impl CompressedRequests {
-    pub(super) fn new(task: &Task<'_>, path: u32, compressed: Compressed) -> Rc<CompressedRequests> {
+    pub(super) fn new(
+        task: &Task<'_>,
+        (path, compressed): (u32, Compressed),
+        counts: Counts<'_>,
+    ) -> Rc<CompressedRequests> {
         Rc::new(CompressedRequests {
             layer: task.layer.clone(),
             compressed,
@@ -69,7 +73,7 @@ impl CompressedRequests {
             hardware: *task.hardware,
             buffer: task.buffer.clone(),
             fetch: task.fetch.clone(),
-            pace: task.pace(path, TO_OTHERS),
+            pace: task.pace((path, TO_OTHERS), counts),
             asked: RequestQueue::new(task.sim, "nvdla.cdma.weight.asked"),
             turn: RefCell::default(),
             done: Default::default(),
@@ -195,11 +199,6 @@ impl CompressedRequests {
         false
     }
 
-    /// Cycles in which a read could not be made.
-    pub(super) fn stalled(&self) -> u64 {
-        self.pace.stalled.get()
-    }
-
     /// Chooses the stream whose turn it is, of those that have room.
     fn choose(&self) -> Option<Stream> {
         if self.bytes_with_room(Stream::Sizes) > 0 {
@@ -277,9 +276,7 @@ impl Requester for CompressedRequests {
         let done = self.done(stream);
         done.set(done.get() + bytes);
         self.asked.push((stream, bytes, now));
-        let due = pace.next.get();
-        pace.begin(now, due);
-        Some(Request { due, address, bytes })
+        Some(pace.begin(pace.next.get(), address, bytes))
     }
 }
 
@@ -303,7 +300,6 @@ impl Cdma {
             stream.wait_for_data(bytes as usize).await;
             let start = taken.max(asked);
             taken = start.max(stream.due(bytes as usize));
-            watch.waited(taken - start);
             let mut data = Vec::new();
             stream.take_all(bytes as usize, |bytes| data = bytes.to_vec());
             for _ in 0..bytes.div_ceil(self.weight_beat) {

@@ -5,7 +5,7 @@
 
 use super::feature::Feature;
 use super::image::Slot;
-use crate::bus::axi::BeatConsumer;
+use crate::bus::axi::{BeatConsumer, RequestWatch};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -19,6 +19,21 @@ pub(super) const TO_USABLE: u64 = 14;
 
 /// Cycles from the last atom of a bundle to its packing.
 const TO_PACKING: u64 = 4;
+
+/// Consumer whose beats are counted.
+pub(super) struct Counted {
+    /// None: beats are taken at once.
+    pub(super) consumer: Option<Rc<dyn BeatConsumer>>,
+    pub(super) watch: Rc<RequestWatch>,
+}
+
+impl BeatConsumer for Counted {
+    fn take(&self, offered: Time) -> Time {
+        let at = self.consumer.as_ref().map_or(offered, |consumer| consumer.take(offered));
+        self.watch.taken(at);
+        at
+    }
+}
 
 /// Feature data (RTL, `NV_NVDLA_CDMA_dc.v`).
 ///

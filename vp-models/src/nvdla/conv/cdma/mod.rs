@@ -37,13 +37,13 @@ mod weights;
 pub mod winograd;
 
 use self::compressed::CompressedRequests;
-use self::intake::{FeatureIntake, ImageIntake, TO_USABLE, Usable, WeightIntake};
+use self::intake::{Counted, FeatureIntake, ImageIntake, TO_USABLE, Usable, WeightIntake};
 use self::layer::{CdmaLayer, Input};
 use self::requests::{DataRequests, Task, WeightRequests};
 use self::weights::WeightWriter;
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
-use crate::bus::axi::BeatConsumer;
+use crate::bus::axi::{BeatConsumer, ReadStream, RequestPlaces, RequestWatch};
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
 use crate::nvdla::dma::ReadDma;
@@ -99,13 +99,18 @@ struct Before {
     was_image: bool,
 }
 
-/// Counts what the performance and statistics registers show of one client.
+/// Registers for requests of input between CDMA and the memory interface, and of weights, which do not go through the multiplexer (RTL,
+/// `NV_NVDLA_DMAIF_rdreq`, `NV_NVDLA_CDMA_dma_mux`).
+const REGISTERS: [usize; 2] = [2, 1];
+
+/// Requests of each whose data is not taken, at most (`NV_NVDLA_CDMA_DC_fifo`, `_IMG_fifo`, `_WT_fifo`).
+const UNDER_WAY: usize = 128;
+
+/// Counts what the statistics registers show of one client.
 #[derive(Default)]
 struct Watch {
     /// Elements that are no finite numbers, before they are flushed.
     specials: Cell<SpecialCounts>,
-    /// Time for which reads were outstanding.
-    waited: Cell<Time>,
 }
 
 impl Watch {
@@ -113,10 +118,6 @@ impl Watch {
         let mut all = self.specials.get();
         all += specials;
         self.specials.set(all);
-    }
-
-    fn waited(&self, time: Time) {
-        self.waited.set(self.waited.get() + time);
     }
 }
 
@@ -236,10 +237,9 @@ impl Cdma {
             self.warn_of_offset(&layer.input);
             let usable = Usable::default();
             let stream = self.data.stream(layer.input.ram());
-            if self.atom_a_beat {
-                stream.set_taker(self.intake(&layer.input, usable.clone()));
-            }
-            let requests = DataRequests::new(task, self.timing.conv.data_path);
+            let intake = self.atom_a_beat.then(|| self.intake(&layer.input, usable.clone())).flatten();
+            let counts = self.count(perf, stream, (intake, REGISTERS[0]));
+            let requests = DataRequests::new(task, self.timing.conv.data_path, counts.as_ref());
             let ask = async {
                 while requests.room().await {
                     stream.run_requester(requests.clone()).await;
@@ -247,8 +247,9 @@ impl Cdma {
             };
             join(ask, self.take_data(task, &requests, &usable, &watch)).await;
             stream.set_taker(None);
-            self.show(perf, reg::D_PERF_DAT_READ_STALL, requests.stalled());
-            self.show(perf, reg::D_PERF_DAT_READ_LATENCY, watch.waited.get().cycles(self.cycle));
+            stream.end_watch();
+            self.show(perf, reg::D_PERF_DAT_READ_STALL, counts.as_deref().map(RequestWatch::stalled));
+            self.show(perf, reg::D_PERF_DAT_READ_LATENCY, counts.as_deref().map(RequestWatch::outstanding));
         }
         let SpecialCounts { nan, infinite } = watch.specials.get();
         let counts = [(reg::D_NAN_INPUT_DATA_NUM, nan), (reg::D_INF_INPUT_DATA_NUM, infinite)];
@@ -268,14 +269,31 @@ impl Cdma {
         })
     }
 
-    /// Puts lines into the buffer; counts the cycles in which reads were outstanding.
+    /// Has a half's beats taken, and its requests counted if that is switched on.
+    fn count(
+        &self,
+        perf: Option<usize>,
+        stream: &ReadStream,
+        (consumer, registers): (Option<Rc<dyn BeatConsumer>>, usize),
+    ) -> Option<Rc<RequestWatch>> {
+        let Some(_) = perf else {
+            stream.set_taker(consumer);
+            return None;
+        };
+        let interface = self.timing.conv.request_registers;
+        let places = RequestPlaces { registers, interface, under_way: UNDER_WAY };
+        let watch = stream.watch(places, self.cycles(self.timing.conv.counted_around));
+        stream.set_taker(Some(Rc::new(Counted { consumer, watch: watch.clone() })));
+        Some(watch)
+    }
+
+    /// Puts lines into the buffer.
     async fn take_data(&self, task: &Task<'_>, requests: &DataRequests, usable: &Usable, watch: &Watch) {
         let Task { layer, fetch, number, .. } = *task;
         let input = &layer.input;
         let stream = self.data.stream(input.ram());
         while requests.asked.some().await {
             let Some(lines) = requests.asked.pop() else { return };
-            let start = self.sim.now();
             let mut bytes = vec![0; input.bytes(lines.first, lines.count)];
             let all = lines.reads.iter().map(|read| read.bytes as usize).sum();
             stream.wait_for_data(all).await;
@@ -287,7 +305,6 @@ impl Cdma {
                     left = rest;
                 }
             });
-            watch.waited(self.sim.now() - start);
             let latest = self.sim.now() + self.cycle * TO_USABLE;
             let usable = usable.borrow_mut().pop_front().unwrap_or(latest);
             self.sim.wait_until(usable).await;
@@ -307,21 +324,19 @@ impl Cdma {
             self.buffer.start_weights(fetch, number, element);
             let stream = self.weights.stream(layer.weights.ram);
             let came = Rc::new(WeightIntake::default());
-            if self.atom_a_beat {
-                stream.set_taker(Some(came.clone()));
-            }
+            let intake = self.atom_a_beat.then(|| came.clone() as Rc<dyn BeatConsumer>);
+            let counts = self.count(perf, stream, (intake, REGISTERS[1]));
             let path = self.timing.conv.weight_path;
-            let stalled = if let Some(compressed) = compressed {
-                let requests = CompressedRequests::new(task, path, compressed);
+            if let Some(compressed) = compressed {
+                let requests = CompressedRequests::new(task, (path, compressed), counts.as_ref());
                 let ask = async {
                     while requests.room().await {
                         stream.run_requester(requests.clone()).await;
                     }
                 };
                 join(ask, self.take_compressed(task, &requests, &came, &watch)).await;
-                requests.stalled()
             } else {
-                let requests = WeightRequests::new(task, path, self.weight_beat);
+                let requests = WeightRequests::new(task, (path, self.weight_beat), counts.as_ref());
                 let ask = async {
                     while requests.room().await {
                         stream.run_requester(requests.clone()).await;
@@ -329,11 +344,17 @@ impl Cdma {
                 };
                 let writer = WeightWriter::new(self, task, &requests, (&came, &watch));
                 select(join(ask, writer.run()), self.watch_for_lack_of_room(layer, number)).await;
-                requests.stalled()
-            };
+            }
             stream.set_taker(None);
-            self.show(perf, reg::D_PERF_WT_READ_STALL, stalled);
-            self.show(perf, reg::D_PERF_WT_READ_LATENCY, watch.waited.get().cycles(self.cycle));
+            stream.end_watch();
+            self.show(perf, reg::D_PERF_WT_READ_STALL, counts.as_deref().map(RequestWatch::stalled));
+            if self.timing.registers.counts_weight_latency {
+                self.show(
+                    perf,
+                    reg::D_PERF_WT_READ_LATENCY,
+                    counts.as_deref().map(RequestWatch::outstanding),
+                );
+            }
         }
         let SpecialCounts { nan, infinite } = watch.specials.get();
         let counts = [(reg::D_NAN_INPUT_WEIGHT_NUM, nan), (reg::D_INF_INPUT_WEIGHT_NUM, infinite)];
@@ -406,10 +427,9 @@ impl Cdma {
     }
 
     /// Puts a counter into its group's register, if counting is switched on.
-    fn show(&self, perf: Option<usize>, register: RegisterRef, count: u64) {
-        if let Some(group) = perf {
-            let count = count.min(u32::MAX.into()) as u32;
-            self.control.registers().borrow_mut().set(group, register, count);
+    fn show(&self, perf: Option<usize>, register: RegisterRef, time: Option<Time>) {
+        if let (Some(group), Some(time)) = (perf, time) {
+            self.control.show(group, &[(register, time.cycles(self.cycle))]);
         }
     }
 }

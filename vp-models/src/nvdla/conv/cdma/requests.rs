@@ -5,7 +5,7 @@
 
 use super::layer::{CdmaLayer, Input, Read};
 use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS};
-use crate::bus::axi::{Request, Requester};
+use crate::bus::axi::{Possible, Request, RequestWatch, Requester};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::conv::weight_set::Stored;
@@ -71,7 +71,7 @@ impl<T> RequestQueue<T> {
     }
 }
 
-/// The pace of reads, and how long they could not be made.
+/// The pace of reads.
 pub(super) struct Pace {
     pub(super) cycle: Time,
     /// From CDMA's making a read to its address.
@@ -80,13 +80,19 @@ pub(super) struct Pace {
     pub(super) next: Cell<Time>,
     /// Time since which the next read lacks room.
     since: Cell<Option<Time>>,
-    /// The read under way: when it was due, and since when it is being made.
-    present: Cell<Option<(Time, Time)>>,
-    pub(super) stalled: Cell<u64>,
+    /// Time at which the read under way was due.
+    present: Cell<Option<Time>>,
+    /// Time at which the last read was made, and true if the next one has waited for room since.
+    last: Cell<Option<Time>>,
+    waited: Cell<bool>,
+    watch: Option<Rc<RequestWatch>>,
+    /// True if what lies between two reads is done while the first waits for `ready`: not so the padding between images' reads, which takes its
+    /// turn behind it (RTL, `NV_NVDLA_CDMA_dc.v`, `req_ready_d0`; `_IMG_sg.v`, `req_ready_d1`).
+    prepares: bool,
 }
 
 impl Pace {
-    pub(super) fn new(cycle: Time, path: u32, start: Time) -> Pace {
+    fn new((cycle, start): (Time, Time), path: u32, watch: Option<Rc<RequestWatch>>) -> Pace {
         let path = cycle * u64::from(path);
         Pace {
             cycle,
@@ -94,21 +100,26 @@ impl Pace {
             next: Cell::new(start + path),
             since: Cell::new(None),
             present: Cell::new(None),
-            stalled: Cell::new(0),
+            last: Cell::new(None),
+            waited: Cell::new(false),
+            watch,
+            prepares: true,
         }
     }
 
     /// The read under way is made; tells how much later than it was due.
     pub(super) fn made(&self, now: Time) -> Option<Time> {
-        let (due, begun) = self.present.take()?;
-        self.stalled.set(self.stalled.get() + (now - begun).cycles(self.cycle));
+        let due = self.present.take()?;
+        self.last.set(Some(now));
         Some(now - due)
     }
 
     /// Notes that there is room for the next read: it takes its way to the bus anew if that had to be waited for.
     pub(super) fn has_room(&self, now: Time) {
         if self.since.take().is_some_and(|since| now > since) {
-            self.next.set(self.next.get().max(now + self.path));
+            let next = now + self.path;
+            self.waited.set(next > self.next.get());
+            self.next.set(self.next.get().max(next));
         }
     }
 
@@ -118,8 +129,25 @@ impl Pace {
         }
     }
 
-    pub(super) fn begin(&self, now: Time, due: Time) {
-        self.present.set(Some((due, due.max(now))));
+    /// Returns the read that is due at `due`, and is under way.
+    pub(super) fn begin(&self, due: Time, address: u64, bytes: u32) -> Request {
+        self.present.set(Some(due));
+        if let Some(watch) = &self.watch {
+            // Behind the read before it, as long after as if that had not stalled; but not before it has room.
+            let after = |last| due.since(last + self.cycle);
+            let possible = match self.last.get() {
+                Some(last) if !self.waited.get() && self.prepares => {
+                    Possible { after_valid: after(last), ..Possible::default() }
+                }
+                Some(last) if !self.waited.get() => {
+                    Possible { after_ready: after(last), ..Possible::default() }
+                }
+                _ => Possible { at: due, ..Possible::default() },
+            };
+            watch.request(address, bytes, possible);
+        }
+        self.waited.set(false);
+        Request { due, address, bytes }
     }
 }
 
@@ -135,10 +163,14 @@ pub(super) struct Task<'a> {
     pub(super) fetch: &'a Rc<Fetch>,
 }
 
+/// Counts of a half's reads, if the layer has them counted.
+pub(super) type Counts<'a> = Option<&'a Rc<RequestWatch>>;
+
 impl Task<'_> {
     /// The pace of reads that begin so many cycles from now, `path` cycles before their addresses.
-    pub(super) fn pace(&self, path: u32, start: u32) -> Pace {
-        Pace::new(self.cycle, path, self.sim.now() + self.cycle * u64::from(start))
+    pub(super) fn pace(&self, (path, start): (u32, u32), counts: Counts<'_>) -> Pace {
+        let start = self.sim.now() + self.cycle * u64::from(start);
+        Pace::new((self.cycle, start), path, counts.cloned())
     }
 }
 
@@ -167,7 +199,7 @@ pub(super) struct DataRequests {
 }
 
 impl DataRequests {
-    pub(super) fn new(task: &Task<'_>, path: u32) -> Rc<DataRequests> {
+    pub(super) fn new(task: &Task<'_>, path: u32, counts: Counts<'_>) -> Rc<DataRequests> {
         let Task { layer, buffer, fetch, .. } = *task;
         let start = if layer.input.is_image() { TO_OTHERS } else { TO_FEATURES };
         Rc::new(DataRequests {
@@ -176,7 +208,7 @@ impl DataRequests {
             fetch: fetch.clone(),
             entries: layer.entries,
             capacity: layer.banks.data * task.hardware.bank_entries,
-            pace: task.pace(path, start),
+            pace: Pace { prepares: !layer.input.is_image(), ..task.pace((path, start), counts) },
             asked: RequestQueue::new(task.sim, "nvdla.cdma.data.asked"),
             first: Cell::new(0),
             lines: RefCell::default(),
@@ -200,11 +232,6 @@ impl DataRequests {
 
     fn has_room(&self) -> bool {
         self.buffer.has_entries(self.count() * self.entries, self.capacity)
-    }
-
-    /// Cycles in which a read could not be made.
-    pub(super) fn stalled(&self) -> u64 {
-        self.pace.stalled.get()
     }
 
     fn end(&self) -> Option<Request> {
@@ -246,8 +273,7 @@ impl Requester for DataRequests {
         }
         let Read { address, bytes, cycle, .. } = lines.0[lines.1];
         let due = pace.next.get() + pace.cycle * cycle;
-        pace.begin(now, due);
-        Some(Request { due, address, bytes })
+        Some(pace.begin(due, address, bytes))
     }
 
     fn ahead(&self, now: Time) -> Option<Request> {
@@ -282,14 +308,14 @@ pub(super) struct WeightRequests {
 
 impl WeightRequests {
     /// `beat` bytes go into the buffer in a cycle.
-    pub(super) fn new(task: &Task<'_>, path: u32, beat: u32) -> Rc<WeightRequests> {
+    pub(super) fn new(task: &Task<'_>, (path, beat): (u32, u32), counts: Counts<'_>) -> Rc<WeightRequests> {
         Rc::new(WeightRequests {
             layer: task.layer.clone(),
             number: task.number,
             hardware: *task.hardware,
             buffer: task.buffer.clone(),
             fetch: task.fetch.clone(),
-            pace: task.pace(path, TO_OTHERS),
+            pace: task.pace((path, TO_OTHERS), counts),
             asked: RequestQueue::new(task.sim, "nvdla.cdma.weight.asked"),
             beat,
             done: Cell::new(0),
@@ -376,14 +402,7 @@ impl WeightRequests {
         for first in (0..bytes).step_by(self.beat as usize) {
             self.asked.push((self.beat.min(bytes - first), now));
         }
-        let due = pace.next.get();
-        pace.begin(now, due);
-        Request { due, address, bytes }
-    }
-
-    /// Cycles in which a read could not be made.
-    pub(super) fn stalled(&self) -> u64 {
-        self.pace.stalled.get()
+        pace.begin(pace.next.get(), address, bytes)
     }
 }
 

@@ -133,7 +133,6 @@ impl<'a> WeightWriter<'a> {
     fn note_taken(&mut self, bytes: u32, asked: Time) {
         let start = self.taken.max(asked);
         self.taken = start.max(self.stream.due(bytes as usize));
-        self.watch.waited(self.taken - start);
     }
 
     /// Returns true if the next bytes complete a group.

@@ -13,7 +13,7 @@ pub mod stripes;
 use self::layer::{CscLayer, ReusedData};
 use super::buffer::{Buffer, Fetch};
 use super::cacc::{Message, Stripe};
-use super::cmac::Arrays;
+use super::cmac::{Arrays, EnabledArrays};
 use super::compute::MacArray;
 use super::delivery::Delivery;
 use super::elements::Elements;
@@ -73,6 +73,8 @@ struct KernelTurn {
     index: u32,
     /// Time at which the kernels' weights were taken for the first package.
     loaded: Time,
+    /// Time of the layer's first package.
+    begun: Time,
     /// Owner of the weights that they are released from, and the byte up to which they are.
     released: Option<(u64, u64)>,
 }
@@ -130,7 +132,8 @@ impl Csc {
             let (number, mut before) = (self.layers.get(), self.before.get());
             let (group, registers, _) = self.control.next_group().await;
             let decoded = CscLayer::decode(&registers, &self.hardware);
-            let arrays = self.arrays.turn().await;
+            let mut arrays = [None, None];
+            self.arrays.take_enabled(&mut arrays).await;
             let fetch = self.buffer.announced().await;
             self.buffer.begin(number, &fetch, !self.hardware.compression);
             if fetch.clear_weights {
@@ -147,7 +150,7 @@ impl Csc {
                         )
                     };
                     self.control.begin(label, group);
-                    let complete = self.sequence(&layer, weights).await;
+                    let complete = self.sequence(&layer, weights, &mut arrays).await;
                     self.control.end(label, group);
                     let left =
                         layer.reuse.keep_weight.then(|| (weights, layer.weights_end(layer.groups() - 1)));
@@ -165,7 +168,7 @@ impl Csc {
             }
             self.layers.set(number + 1);
             self.before.set(before);
-            self.arrays.finish();
+            self.arrays.finish(arrays).await;
             self.control.finish();
         }
     }
@@ -176,7 +179,7 @@ impl Csc {
         &self,
         decoded: Result<CscLayer, Refused>,
         registers: &Group,
-        arrays: &[Group; 2],
+        arrays: &EnabledArrays,
         number: u64,
         fetch: &Fetch,
         before: Option<Before>,
@@ -184,10 +187,7 @@ impl Csc {
         let mut layer = decoded.inspect_err(|refused| self.control.refuse(refused)).ok()?;
         // CDMA has said why.
         let cdma = fetch.registers.as_ref()?;
-        if let Err((control, refused)) =
-            self.arrays.check(arrays, (layer.precision, layer.passing), &self.hardware)
-        {
-            control.refuse(&refused);
+        if !self.arrays_agree(&layer, arrays) {
             return None;
         }
         if !layer.reuse.data || before.is_none_or(|before| before.was_image != layer.is_image) {
@@ -211,8 +211,28 @@ impl Csc {
         Some((layer, weights))
     }
 
+    /// Returns true if the arrays that are enabled take what a layer sends; else says why not.
+    fn arrays_agree(&self, layer: &CscLayer, arrays: &EnabledArrays) -> bool {
+        let sent = (layer.precision, layer.passing);
+        let checked = self.arrays.check(arrays, sent, &self.hardware);
+        checked.inspect_err(|(control, refused)| control.refuse(refused)).is_ok()
+    }
+
+    /// Takes arrays that were enabled since the layer began, before the first package; false if one takes something else.
+    async fn late_arrays(&self, layer: &CscLayer, arrays: &mut EnabledArrays) -> bool {
+        if arrays.iter().all(Option::is_some) {
+            return true;
+        }
+        self.arrays.take_enabled(arrays).await;
+        if !self.arrays_agree(layer, arrays) {
+            return false;
+        }
+        self.arrays.warn_of_disabled(arrays);
+        true
+    }
+
     /// Has all sums of a layer computed; false if weights for that do not come.
-    async fn sequence(&self, layer: &CscLayer, weights: u64) -> bool {
+    async fn sequence(&self, layer: &CscLayer, weights: u64, arrays: &mut EnabledArrays) -> bool {
         self.warn_of_merged_rows(layer);
         let lines = layer.lines as usize;
         self.buffer.slices(lines).await;
@@ -222,6 +242,7 @@ impl Csc {
             false => self.activations(layer, &shape),
         };
         let (mut batch, mut batched, mut free, mut flushed) = (None, 0..0, Time::ZERO, Time::ZERO);
+        let mut begun = None;
         for group in 0..layer.groups() {
             let end = layer.weights_end(group);
             // A group's first weights may be taken with the last package of the group before.
@@ -242,10 +263,14 @@ impl Csc {
             }
             let loading = self.cycle * u64::from(layer.kernels_of(group).max(2));
             self.sim.wait_until(free.max(loaded + loading)).await;
+            if group == 0 && !self.late_arrays(layer, arrays).await {
+                return false;
+            }
+            let begun = *begun.get_or_insert(self.sim.now());
             let released = (!layer.reuse.keep_weight).then_some((weights, end));
             if let Some(batch) = &mut batch {
                 let index = group - batched.start;
-                let turn = KernelTurn { group, index, loaded, released };
+                let turn = KernelTurn { group, index, loaded, begun, released };
                 (free, flushed) = self.stripes(layer, &turn, batch).await;
             }
         }
@@ -367,6 +392,7 @@ impl Csc {
                     self.sums.push(Message::Stripe(Stripe {
                         positions: part.end - part.start,
                         kernels: kernels as usize,
+                        begun: turn.begun,
                         last: part.end == positions && turn.group + 1 == layer.groups(),
                         sums: batch.of(part.start as usize..part.end as usize, columns.clone()),
                     }));

@@ -354,3 +354,18 @@ fn a_comparison_reports_differences_and_writes_nothing() {
     let other = datapath.memory_atom(&input, &Operands { ew: &[0; 8], ..Operands::default() }, &mut output);
     assert_eq!((same.unequal, other.unequal, output), (false, true, [0x55; 8]));
 }
+
+/// RTL, `NV_NVDLA_SDP_WDMA_DAT_out.v`: the status is not of comparisons alone.
+#[test]
+fn the_status_tells_of_any_byte_for_the_write_dma_that_is_not_0() {
+    let memory = plain(1, 1, 8);
+    let tables = Tables::default();
+    let unequal = |layer: &SdpLayer, input: [u8; 8]| {
+        let mut output = [0; 8];
+        Datapath::new(layer, &tables).memory_atom(&input, &Operands::default(), &mut output).unequal
+    };
+    assert!(!unequal(&memory, [0; 8]));
+    assert!(unequal(&memory, [0, 0, 0, 0, 0, 0, 0, 1]));
+    let to_pdp = SdpLayer { destination: Destination::Pooling, ..memory.clone() };
+    assert!(!unequal(&to_pdp, [1; 8]));
+}
