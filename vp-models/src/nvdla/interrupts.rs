@@ -89,6 +89,7 @@ impl Interrupts {
 mod tests {
     use super::super::glb::InterruptSource::{Pdp, Sdp};
     use super::super::registers::glb;
+    use super::super::timing::RtlTree;
     use super::*;
     use vp_core::Simulation;
 
@@ -96,8 +97,9 @@ mod tests {
     fn end(unmasked: &[Interrupt], raised: [Interrupt; 2]) -> Option<Time> {
         let mut simulation = Simulation::new();
         let sim = simulation.sim().clone();
-        let interrupts =
-            Interrupts::new(&sim, &Config::named("nv_small").unwrap(), IrqLine::new(&sim, "irq0"));
+        let config = Config::named("nv_small").unwrap();
+        let variant = RegisterVariant::of(&config, RtlTree::published(&config));
+        let interrupts = Interrupts::new(&sim, &config, variant, IrqLine::new(&sim, "irq0"));
         let masked = !unmasked.iter().fold(0, |all, interrupt| all | interrupt.mask());
         interrupts.write(u32::from(glb::S_INTR_MASK.offset), masked);
         let device = interrupts.clone();
