@@ -374,17 +374,11 @@ impl Built<'_> {
     }
 
     /// The FIFO of PDP's and CDP's write DMA. An atom's elements enter it one after the other, the first two cycles behind the one that leaves, and
-    /// the atom goes to DMAIF two cycles behind its last (RTL, `NV_NVDLA_PDP_wdma.v`, `_PDP_WDMA_dat.v`; `NV_NVDLA_CDP_wdma.v`). CDP knows of
-    /// a line with its data (`cmd_fifo_wr_pvld`), PDP ahead of it (`NV_NVDLA_PDP_WDMA_cmd.v`).
-    fn write_fifo(self, (atoms, throughput): (u32, u32), header_with_data: bool) -> Option<WritePathConfig> {
+    /// the atom goes to DMAIF two cycles behind its last (RTL, `NV_NVDLA_PDP_wdma.v`, `_PDP_WDMA_dat.v`; `NV_NVDLA_CDP_wdma.v`).
+    fn write_fifo(self, atoms: u32, throughput: u32) -> Option<WritePathConfig> {
         // So many and an output register.
         let count = if self.tree == RtlTree::Master { 33 } else { atoms + 1 };
-        self.write_path(WriteLanes {
-            count,
-            by_line: false,
-            refill: self.per_atom(throughput) + 3,
-            header_with_data,
-        })
+        self.write_path(WriteLanes { count, by_line: false, refill: self.per_atom(throughput) + 3 })
     }
 
     fn sdp(self) -> SdpTiming {
@@ -404,12 +398,7 @@ impl Built<'_> {
             beat_in_pdp: (throughput / config.pdp_throughput.max(1)).max(1),
             output: 22 + cycles_per_atom + later,
             // RTL: `NV_NVDLA_SDP_WDMA_DAT_in.v`, an atom in each of four lanes.
-            write_path: self.write_path(WriteLanes {
-                count: 4,
-                by_line: true,
-                refill: 2,
-                header_with_data: false,
-            }),
+            write_path: self.write_path(WriteLanes { count: 4, by_line: true, refill: 2 }),
             main_credits: self.credits_or(80, throughput),
             operand_credits,
             // RTL, branch nvdlav1, `NV_NVDLA_MCIF_READ_ig.v`: 80 for EW, 160 for the others.
@@ -440,7 +429,7 @@ impl Built<'_> {
         PdpTiming {
             cycles_per_atom,
             output: 31 + cycles_per_atom + self.later(),
-            write_path: self.write_fifo((4, self.config.pdp_throughput), false),
+            write_path: self.write_fifo(4, self.config.pdp_throughput),
             credits: self.credits_or(61, self.config.pdp_throughput),
             // RTL: depth of `NV_NVDLA_PDP_RDMA_cq`, and the request whose atoms are being taken.
             lines: if self.tree == RtlTree::Master { 257 } else { 17 },
@@ -458,7 +447,7 @@ impl Built<'_> {
         CdpTiming {
             elements_per_step: self.config.cdp_throughput.max(1),
             output: 39 + self.later(),
-            write_path: self.write_fifo((8, self.config.cdp_throughput), true),
+            write_path: self.write_fifo(8, self.config.cdp_throughput),
             square_sum: 9,
             multiply: 1,
             credits: self.credits_or(61, self.config.cdp_throughput),

@@ -41,8 +41,6 @@ pub struct WriteLanes {
     pub by_line: bool,
     /// Cycles from a burst's leaving a place until the next one can be whole in it.
     pub refill: u32,
-    /// True if a line's header comes no earlier than its beats.
-    pub header_with_data: bool,
 }
 
 /// Cycles from one burst of a client to its next at the arbiter: a command and its data go in turns.
@@ -161,8 +159,6 @@ pub(super) struct WritePath {
     grants: Last<2>,
     /// Time for which items have waited for a place in DMAIF.
     stalled: Time,
-    /// Header whose line's first beat is not there: since when it could have entered DMAIF, and when it does.
-    header: Option<(Time, Time)>,
 }
 
 impl WritePath {
@@ -185,7 +181,6 @@ impl WritePath {
             asks: Last::NONE,
             grants: Last::NONE,
             stalled: Time::ZERO,
-            header: None,
         }
     }
 
@@ -300,7 +295,7 @@ impl WritePath {
                     break;
                 }
                 has_left = true;
-                self.count_stall(&item, before.dmaif + self.period);
+                self.stalled += item.dmaif.since(item.whole.max(before.dmaif + self.period));
                 if !item.is_header {
                     self.last[1] = item.dmaif;
                     self.handed_over.push(if item.dmaif > item.due { item.dmaif } else { Time::ZERO });
@@ -319,18 +314,6 @@ impl WritePath {
             self.items.pop_front();
         }
         has_left
-    }
-
-    /// Counts for how long an item has waited that could enter DMAIF from `free` on.
-    fn count_stall(&mut self, item: &Item, free: Time) {
-        if item.is_header && self.config.lanes.header_with_data {
-            self.header = Some((free, item.dmaif));
-            return;
-        }
-        if let Some((free, dmaif)) = self.header.take() {
-            self.stalled += dmaif.since(free.max(item.whole));
-        }
-        self.stalled += item.dmaif.since(item.whole.max(free));
     }
 
     /// Returns an item with those of its times that are known, behind two others.
@@ -416,28 +399,8 @@ mod tests {
         data: 4,
         header: 2,
         commands: 2,
-        lanes: WriteLanes { count: 4, by_line: true, refill: 2, header_with_data: false },
+        lanes: WriteLanes { count: 4, by_line: true, refill: 2 },
     };
-
-    /// Returns the cycles for which the items of some lines of two bursts have waited, a line each 100 cycles, which the arbiter takes late.
-    fn stalled(header_with_data: bool) -> u64 {
-        let lanes = WriteLanes { header_with_data, ..SMALL.lanes };
-        let mut path = WritePath::new(CYCLE, WritePathConfig { lanes, ..SMALL });
-        for line in 1..=6 {
-            path.begin_line();
-            (0..2).for_each(|burst| path.put(CYCLE * (100 * line + burst)));
-        }
-        while let Some(asks) = path.asks() {
-            path.granted(asks.max(CYCLE * 2000));
-        }
-        path.take_stalled().cycles(CYCLE)
-    }
-
-    #[test]
-    fn a_header_that_comes_with_its_data_has_not_waited_before() {
-        let (ahead, with_data) = (stalled(false), stalled(true));
-        assert!(0 < with_data && with_data < ahead, "{with_data} {ahead}");
-    }
 
     /// Returns the cycles at which bursts are granted of lines that begin at these cycles with so many bursts, one each `pace`, if the arbiter grants
     /// none before `free`, and one each cycle from then on.
@@ -461,7 +424,7 @@ mod tests {
     }
 
     /// Branch nv_small, CDP; `master`, PDP.
-    const FIFO: WriteLanes = WriteLanes { count: 9, by_line: false, refill: 11, header_with_data: false };
+    const FIFO: WriteLanes = WriteLanes { count: 9, by_line: false, refill: 11 };
     const MASTER: WritePathConfig =
         WritePathConfig { register: 2, data: 2, header: 1, commands: 1, lanes: FIFO };
 
