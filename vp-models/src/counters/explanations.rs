@@ -32,7 +32,7 @@ explanations! {
     "kernel.activations" ["activations"] "How often the kernel has let a process run: what a run costs the host.";
     "warnings" ["warnings"] "Warnings that the models have reported, told to people or summed up.";
     "nvdla.enabled" ["ps"] "When the first write that enabled a layer was accepted on the register bus.";
-    "nvdla.done" ["ps"] "When the last interrupt of a layer's end was raised.";
+    "nvdla.done" ["ps"] "When the last interrupt of a layer's end was raised, of those that are not masked if there is one.";
     "nvdla.cycles" ["cycles"] "From the one to the other: how long the device took.";
     "nvdla.cycles.until" [""] "What the end of `nvdla.cycles` is, of a device outside, whose inside is not seen.";
     "fpga_ai_suite.hash" [""] "The hash of the architecture, which the discovery ROM shows and a compiled graph must have.";

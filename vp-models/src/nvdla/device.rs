@@ -221,7 +221,7 @@ impl Nvdla {
 
     /// Returns the time at which the last layer was done: that of its interrupt.
     pub fn last_done(&self) -> Option<Time> {
-        self.interrupts.last_raised()
+        self.interrupts.last_done()
     }
 
     /// The interrupts that are pending.

@@ -60,6 +60,8 @@ pub(crate) struct Common<Layer> {
     busy: Cell<bool>,
     /// The earliest start of the present layer's first atom.
     start: Cell<Time>,
+    /// Time at which the engine was done with the layer before. Where a write waits, that is known later.
+    free: Cell<Time>,
     /// Layers that have streamed, whose writes may not all be acknowledged.
     streamed: DelayLine<FinishingLayer<Layer>>,
     /// Layers whose writes are acknowledged, on the way to their interrupt.
@@ -112,6 +114,7 @@ impl<Layer> Common<Layer> {
             layer_decoded: around.sim.work_event(format!("{}.layer", control.name())),
             busy: Cell::new(false),
             start: Cell::new(Time::ZERO),
+            free: Cell::new(Time::ZERO),
             streamed: DelayLine::new(around.sim, format!("{}.streamed", control.name()), Time::ZERO),
             done: DelayLine::new(
                 around.sim,
@@ -131,6 +134,11 @@ impl<Layer> Common<Layer> {
     /// Returns how the present layer's first atoms start; `possible` unless something else decides.
     pub(crate) fn early(&self, possible: bool) -> PrefetchedLayer {
         PrefetchedLayer { bound: self.start.get(), behind: possible }
+    }
+
+    /// Returns the time at which the engine was done with the layer before.
+    pub(crate) fn free(&self) -> Time {
+        self.free.get()
     }
 
     /// Gives the engine a layer.
@@ -334,6 +342,7 @@ async fn run_layers<E: Engine>(engine: Rc<E>) {
         };
         common.streamed.push(ending);
         sim.wait_until(next).await;
+        common.free.set(next);
         free = sim.now();
         busy.set(!decoded.borrow().is_empty());
         control.finish();
@@ -380,6 +389,7 @@ impl<Layer> Common<Layer> {
             layer_decoded: _,
             busy,
             start,
+            free,
             streamed,
             done,
         } = self;
@@ -387,6 +397,7 @@ impl<Layer> Common<Layer> {
         at.at_rest(decoded.borrow().is_empty(), "a layer waits for the engine")?;
         at.cell(busy)?;
         at.cell(start)?;
+        at.cell(free)?;
         streamed.checkpoint(at)?;
         done.checkpoint(at)
     }

@@ -14,25 +14,37 @@ pub(crate) struct Interrupts {
     sim: Sim,
     glb: RefCell<Glb>,
     line: IrqLine,
+    /// Times at which the last interrupt was raised, and the last one that the line shows.
     last_raised: Cell<Option<Time>>,
+    last_shown: Cell<Option<Time>>,
 }
 
 impl Interrupts {
     pub(crate) fn new(sim: &Sim, config: &Config, line: IrqLine) -> Rc<Interrupts> {
         let glb = RefCell::new(Glb::new(config));
-        Rc::new(Interrupts { sim: sim.clone(), glb, line, last_raised: Cell::new(None) })
+        Rc::new(Interrupts {
+            sim: sim.clone(),
+            glb,
+            line,
+            last_raised: Cell::new(None),
+            last_shown: Cell::new(None),
+        })
     }
 
     /// A layer is done.
     pub(crate) fn raise(&self, interrupt: Interrupt) {
         self.glb.borrow_mut().raise(interrupt);
         self.last_raised.set(Some(self.sim.now()));
+        if !self.glb.borrow().is_masked(interrupt) {
+            self.last_shown.set(Some(self.sim.now()));
+        }
         self.line.drive(self.glb.borrow().level());
     }
 
-    /// Returns the time at which the last layer was done.
-    pub(crate) fn last_raised(&self) -> Option<Time> {
-        self.last_raised.get()
+    /// Returns the time at which the last layer was done: of those whose interrupt is not masked, if there is one. A program that waits for PDP does
+    /// not wait for SDP, which goes on where no window reads the end of its output.
+    pub(crate) fn last_done(&self) -> Option<Time> {
+        self.last_shown.get().or(self.last_raised.get())
     }
 
     /// The interrupts that are pending.
@@ -63,10 +75,49 @@ impl Interrupts {
 
 impl Interrupts {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Interrupts { sim: _, glb, line, last_raised } = self;
+        let Interrupts { sim: _, glb, line, last_raised, last_shown } = self;
         at.part("nvdla.glb")?;
         glb.borrow_mut().checkpoint(at)?;
         line.drive(glb.borrow().level());
-        at.cell(last_raised)
+        at.cell(last_raised)?;
+        at.cell(last_shown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::glb::InterruptSource::{Pdp, Sdp};
+    use super::super::registers::glb;
+    use super::*;
+    use vp_core::Simulation;
+
+    /// Returns the end of a run in which interrupts with these sources come 10 ns apart, and all but some are masked.
+    fn end(unmasked: &[Interrupt], raised: [Interrupt; 2]) -> Option<Time> {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim().clone();
+        let interrupts =
+            Interrupts::new(&sim, &Config::named("nv_small").unwrap(), IrqLine::new(&sim, "irq0"));
+        let masked = !unmasked.iter().fold(0, |all, interrupt| all | interrupt.mask());
+        interrupts.write(u32::from(glb::S_INTR_MASK.offset), masked);
+        let device = interrupts.clone();
+        sim.clone().process("layers", async move {
+            for interrupt in raised {
+                sim.wait(Time::ns(10)).await;
+                device.raise(interrupt);
+            }
+        });
+        simulation.run();
+        interrupts.last_done()
+    }
+
+    #[test]
+    fn a_run_ends_with_the_last_interrupt_that_is_not_masked() {
+        let (sdp, pdp) = (Sdp.of_group(0), Pdp.of_group(0));
+        assert_eq!(end(&[pdp], [pdp, sdp]), Some(Time::ns(10)));
+        assert_eq!(end(&[pdp], [sdp, pdp]), Some(Time::ns(20)));
+        assert_eq!(end(&[pdp, sdp], [pdp, sdp]), Some(Time::ns(20)));
+        // Of a program that asks for the status.
+        assert_eq!(end(&[], [pdp, sdp]), Some(Time::ns(20)));
+        assert_eq!(end(&[], [sdp, pdp]), Some(Time::ns(20)));
     }
 }

@@ -137,6 +137,8 @@ pub struct SdpTiming {
     pub to_pdp: u32,
     /// Cycles by which the first atom of the next layer can start before a layer's last write address.
     pub next_layer: u32,
+    /// From the end of a layer whose output goes to PDP, as it counts for the interrupt, to the earliest start of the next layer's first atom.
+    pub next_layer_behind_pdp: u32,
     /// From PDP's start of a layer's last atom until SDP is done with the layer.
     pub taken_by_pdp: u32,
     /// From the start of a layer's last atom until the read DMA's first address of the next layer, if no operands are read.
@@ -199,7 +201,9 @@ pub struct CdpTiming {
     pub spread: u32,
     /// Cycles by which the first atom of the next layer can start before a layer's last write address.
     pub next_layer: u32,
-    /// From the start of a layer's last input atom until the read DMA's first address of the next layer.
+    /// Elements in the registers between those FIFOs and the datapath's first step.
+    pub input_places: u32,
+    /// From the entry of a layer's last input element into these registers until the read DMA's first address of the next layer.
     pub next_read: u32,
     /// Times at which there is room in the write DMA, if the lack of it can stop the datapath.
     pub write_room: Option<WriteRoom>,
@@ -211,8 +215,8 @@ pub struct WriteRoom {
     /// From a transfer's last element until its first atom has left and another element can come. RTL, branch `nv_small`,
     /// `NV_NVDLA_CDP_wdma.v`: the command goes one cycle before the atoms, and the FIFO is ready in the cycle behind.
     pub after: u32,
-    /// For a step of the datapath that is delayed because an element waits: how much earlier the step is than
-    /// that element.
+    /// From the earliest step that is delayed because an element waits for the write DMA until that element is written. RTL, `nv_small`: a step is
+    /// 25 cycles before its element is at the write DMA, and that it stands there is known five cycles later, a skid register a cycle.
     pub behind_datapath: u32,
 }
 
@@ -400,6 +404,9 @@ impl Built<'_> {
             // RTL: op_en_load comes 5 cycles after the last data has gone to the write DMA (`NV_NVDLA_SDP_WDMA_DAT_out`,
             // layer_done; `NV_NVDLA_SDP_reg`, reg2dp_op_en_reg), 4 before its address on nv_small.
             next_layer: 10 + later,
+            // RTL: done (dp2reg_done) is 8 cycles behind the end that counts for the interrupt, op_en_load 5 behind that, and the start of an
+            // atom, as it counts here, 10 before its first element waits for it (nv_small: `NV_NVDLA_SDP_core`, sdp_mrdma_data_in).
+            next_layer_behind_pdp: 3,
             // RTL: done two cycles after PDP has taken the last element, seen (`NV_NVDLA_SDP_core`, dp2reg_done).
             taken_by_pdp: 4 + cycles_per_atom,
             // RTL, nv_small: 5 from the last atom's acceptance to op_load (`NV_NVDLA_SDP_MRDMA_EG_dout`, eg_done;
@@ -440,10 +447,14 @@ impl Built<'_> {
             // RTL: `NV_NVDLA_CDP_RDMA_ro_fifo` of eight, on master 32, and an output register.
             spread: if is_master { 33 } else { 9 },
             next_layer: 11 + self.later(),
-            // Seen, as with PDP.
-            next_read: 29,
+            // RTL: `NV_NVDLA_CDP_DP_cvtin`, pipe_p1 to p3, on master with a skid register each; the register in front of
+            // `NV_NVDLA_CDP_DP_bufferin`, with one where a step has several elements (`_tp1` has none). One more was seen.
+            input_places: 5 + if is_master { 3 } else { 0 } + u32::from(self.config.cdp_throughput > 1),
+            // RTL, nv_small: 12 from the last element to the address (`NV_NVDLA_CDP_RDMA_eg`, dp2reg_done; `NV_NVDLA_CDP_rdma`, op_load), 10
+            // from a step, as it counts here, to the element. On master each is one less, as `credit_return`.
+            next_read: 20 + 2 * self.fifo(),
             // Not seen on master, whose write DMA was not looked at.
-            write_room: (!is_master).then_some(WriteRoom { after: 2, behind_datapath: 15 }),
+            write_room: (!is_master).then_some(WriteRoom { after: 2, behind_datapath: 20 }),
         }
     }
 
@@ -510,6 +521,9 @@ mod tests {
         let of = |name: &str, tree| Timing::of(&Config::named(name).unwrap(), tree);
         let small = of("nv_small", RtlTree::NvSmall);
         assert_eq!((small.sdp.output, small.pdp.output, small.sdp.main_credits), (33, 42, 80));
+        // RTL: a layer of SDP behind one to PDP has its address in cycle 183, PDP's in 177.
+        let behind_pdp = small.sdp.taken_by_pdp + small.sdp.next_layer_behind_pdp;
+        assert_eq!(behind_pdp, (183 - small.sdp.output) - (177 - small.pdp.output));
         let cleared = ["nv_small", "nv_large", "nv_full"].map(|name| of(name, RtlTree::Nvdlav1).cbuf_flush);
         assert_eq!(cleared, [8192, 4096, 4096]);
         let master = of("nv_small", RtlTree::Master);

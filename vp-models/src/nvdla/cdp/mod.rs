@@ -43,8 +43,8 @@ pub(crate) struct Cdp {
     /// Times from which the free places between the latency FIFO and the datapath may be used.
     places: RefCell<VecDeque<Time>>,
     freed: Event,
-    /// Time at which the last input atom of each layer starts.
-    started: DelayLine<Time>,
+    /// Time at which the last input element of each layer enters the datapath.
+    taken: DelayLine<Time>,
     output: Rc<WriteDma>,
 }
 
@@ -92,7 +92,7 @@ impl Engine for Cdp {
             }
         };
         join(request, spread).await;
-        let last = self.started.next().await;
+        let last = self.taken.next().await;
         let next = self.common.cycles(self.common.timing.cdp.next_read);
         self.common.sim.wait_until(last + next).await;
         let stalled = self.input.take_stalled(0).cycles(self.common.cycle);
@@ -133,7 +133,7 @@ impl Engine for Cdp {
             self.places.borrow_mut().push_back(self.common.sim.now());
             self.freed.notify_delta();
         }
-        self.started.push(self.common.sim.now());
+        self.taken.push(self.common.sim.now());
     }
 
     async fn release_partner(&self, _: &Group) {}
@@ -156,7 +156,7 @@ impl Cdp {
             arrived: sim.event("nvdla.cdp.spread.arrived"),
             places: RefCell::new(vec![Time::ZERO; timing.cdp.spread as usize].into()),
             freed: sim.event("nvdla.cdp.spread.freed"),
-            started: DelayLine::new(sim, "nvdla.cdp_rdma.started", Time::ZERO),
+            taken: DelayLine::new(sim, "nvdla.cdp_rdma.taken", Time::ZERO),
             output: WriteDma::new(
                 ports,
                 "nvdla.cdp",
@@ -195,11 +195,11 @@ impl Cdp {
         let mut block = Block::new(layer, &tables);
         block.skips_arithmetic = self.common.skips_arithmetic;
         let mut steps = Steps::new(layer, &timing.cdp);
-        let (mut first_row, mut counters) = (Vec::new(), Counters::default());
+        let mut counters = Counters::default();
         self.output.start(layer.destination.ram, timing::lines(layer, layer.destination), *cycle);
         let mut transfers = timing::transfers(layer).peekable();
         while let Some(transfer) = transfers.next() {
-            first_row.clear();
+            let mut first = 0;
             for x in 0..transfer.width {
                 let mut room = Time::ZERO;
                 if x == 0 {
@@ -207,21 +207,22 @@ impl Cdp {
                     room = self.output.begins(begin, *cycle * latency, sim).await;
                 }
                 let (arrival, atom) = self.next().await;
-                let step = steps.feed(arrival.max(sim.now()).max(room).cycles(*cycle));
-                sim.wait_until(*cycle * step).await;
-                first_row.push(step);
+                let (arrival, free) = (arrival.max(room).cycles(*cycle), self.common.free().cycles(*cycle));
+                let entry = steps.feed(arrival, free, transfer.width);
+                if x == 0 {
+                    first = entry;
+                }
+                sim.wait_until(*cycle * entry).await;
                 block.put(transfer, x, atom);
             }
             counters += block.compute(transfer);
             let is_last = transfers.peek().is_none();
+            let Rows { freed, entered, written } = steps.transfer(transfer.width, is_last);
             if is_last {
-                self.started.push(first_row.last().map_or(sim.now(), |&step| *cycle * step));
+                self.taken.push(*cycle * entered);
             }
-            let Rows { freed, written } = steps.transfer(&first_row, is_last);
-            if let Some(&first) = first_row.first() {
-                occupancy.busy(Busy::Cdp, *cycle * first, *cycle * steps.next());
-                occupancy.count(Work::Cdp, (first_row.len() * layer.lanes()) as u64);
-            }
+            occupancy.busy(Busy::Cdp, *cycle * first, *cycle * steps.next());
+            occupancy.count(Work::Cdp, u64::from(transfer.width) * layer.lanes() as u64);
             self.places.borrow_mut().extend(freed.into_iter().map(|free| *cycle * free));
             self.freed.notify_delta();
             for first in written {
@@ -357,12 +358,12 @@ impl<'a> Block<'a> {
 
 impl Remembers for Cdp {
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Cdp { common, hardware: _, input, spread, arrived: _, places, freed: _, started, output } = self;
+        let Cdp { common, hardware: _, input, spread, arrived: _, places, freed: _, taken, output } = self;
         common.checkpoint(at)?;
         input.checkpoint(at)?;
         at.at_rest(spread.borrow().is_empty(), "atoms wait for CDP")?;
         at.place(places)?;
-        started.checkpoint(at)?;
+        taken.checkpoint(at)?;
         output.checkpoint(at)
     }
 }

@@ -21,6 +21,9 @@ use std::collections::VecDeque;
 const BLOCK: u32 = 8;
 /// Channels that must be seen before a window is complete, whatever its length.
 const CHANNELS_BEHIND: u32 = 4;
+/// Steps in the registers at the datapath's beginning, where one without a result takes a place as well (`CDP_DP_bufferin`, data_shift and
+/// buf_dat).
+const FRONT: u64 = 2;
 /// Elements that a data FIFO of the write DMA holds: eight, and one in its output register.
 const WRITE_FIFO: u64 = 9;
 
@@ -60,6 +63,8 @@ pub(super) fn lines(layer: &CdpLayer, surface: Surface) -> impl Iterator<Item = 
 pub(super) struct Rows {
     /// Time at which the place of each of the transfer's atoms in the FIFOs is free again.
     pub(super) freed: Vec<u64>,
+    /// Time at which the transfer's last element enters the datapath.
+    pub(super) entered: u64,
     /// Time at which the first atom of each transfer that is now complete can be on the write address channel: in order, for
     /// this one or ones before.
     pub(super) written: Vec<u64>,
@@ -75,19 +80,29 @@ pub(super) struct Steps {
     /// From a step to the write of its atom.
     output: u64,
     surfaces: u32,
-    /// The next step.
+    /// The next step, and the earliest entry of the next element.
     next: u64,
+    next_entry: u64,
+    /// Steps of the last elements, as many as the registers in front of the first step hold.
+    taken: VecDeque<u64>,
     /// The block before, and the present one.
     width_before: u32,
     surface: u32,
     /// Rows whose results have not left, as the width of their transfer.
     waiting: VecDeque<u32>,
-    /// The row of its transfer that leaves next.
+    /// The column of the present row's next step.
+    column: u32,
+    /// Results that leave in the present row, one a step, and which row of their transfer they are.
+    results: u32,
     leaving: u32,
+    /// Time at which each of the last steps leaves the registers at the beginning, and each of the last results the pipeline behind them: as many
+    /// as there are places.
+    front: VecDeque<u64>,
+    left: VecDeque<u64>,
     /// The transfer that was written last: when, and how many atoms.
     last_written: Option<(u64, u32)>,
-    /// Steps that the write DMA will delay: from when on, and how long.
-    holds: VecDeque<(u64, u64)>,
+    /// Transfers that are complete and not reported.
+    written: Vec<u64>,
 }
 
 impl Steps {
@@ -102,27 +117,30 @@ impl Steps {
             output: u64::from(timing.output + sum + multiply),
             surfaces: layer.surfaces(),
             next: 0,
+            next_entry: 0,
+            taken: VecDeque::new(),
             width_before: 0,
             surface: 0,
             waiting: VecDeque::new(),
+            column: 0,
+            results: 0,
             leaving: 0,
+            front: VecDeque::new(),
+            left: VecDeque::new(),
             last_written: None,
-            holds: VecDeque::new(),
+            written: Vec::new(),
         }
     }
 
-    /// The first row's step of an atom that came out of the latency FIFO at `arrival`.
-    pub(super) fn feed(&mut self, arrival: u64) -> u64 {
-        // The first one finds the datapath idle and wakes it.
-        let wake = u64::from(self.next == 0);
-        let ready = arrival + 1 + wake;
-        self.pass_holds();
-        // Holds in cycles in which there is nothing to do delay nothing.
-        while self.holds.front().is_some_and(|(from, _)| *from < ready) {
-            self.holds.pop_front();
+    /// Returns the time at which the first row's element of an atom enters the datapath, `from` at the earliest. The atom, one of `width`, came
+    /// out of the latency FIFO at `arrival`.
+    pub(super) fn feed(&mut self, arrival: u64, from: u64, width: u32) -> u64 {
+        if self.column == 0 {
+            self.begin_row(width);
         }
-        self.next = self.next.max(ready);
-        self.step()
+        // The first one finds the datapath idle and wakes it, if it has not waited for the layer before.
+        let wake = u64::from(self.next == 0);
+        self.enter((arrival + 1 + wake).max(from))
     }
 
     /// Returns the cycle in which the datapath can take another row.
@@ -130,23 +148,56 @@ impl Steps {
         self.next
     }
 
-    fn pass_holds(&mut self) {
-        while let Some(&(from, cycles)) = self.holds.front()
-            && from <= self.next
+    /// Returns the time at which the next element, there at `ready`, enters the registers in front of the first step. While empty steps push out
+    /// the results of a wider block, elements enter until those are full.
+    fn enter(&mut self, ready: u64) -> u64 {
+        let places = u64::from(self.timing.input_places);
+        let mut entry = ready.max(self.next_entry);
+        if self.taken.len() as u64 == places
+            && let Some(step) = self.taken.pop_front()
         {
-            self.next += cycles;
-            self.holds.pop_front();
+            entry = entry.max(step + places);
         }
+        self.next_entry = entry + 1;
+        let step = self.step(entry);
+        self.taken.push_back(step);
+        entry
     }
 
-    fn step(&mut self) -> u64 {
-        self.pass_holds();
-        self.next += 1;
-        self.next - 1
+    /// Returns the present row's next step, at `ready` at the earliest.
+    fn step(&mut self, ready: u64) -> u64 {
+        let mut step = self.next.max(ready);
+        if self.front.len() as u64 == FRONT
+            && let Some(left) = self.front.pop_front()
+        {
+            step = step.max(left);
+        }
+        self.next = step + 1;
+        let mut passes = (step + FRONT).max(self.front.back().map_or(0, |left| left + 1));
+        if self.column < self.results {
+            passes = passes.max(self.pipeline_room());
+            self.leave(passes - FRONT + self.output);
+        }
+        self.front.push_back(passes);
+        self.column += 1;
+        step
     }
 
-    /// Returns the bound on the next transfer, of `width` atoms, by those before it on their way to the write DMA, and the cycles from its first row to the
-    /// atom that is written next. Where the datapath stands, its FIFO takes the first element of an atom when the one as many before it as it
+    /// Returns the time at which the pipeline has room for another result. Steps without a result take none, so that a result can wait for the
+    /// write DMA while the steps behind go on.
+    fn pipeline_room(&self) -> u64 {
+        let (Some(room), Some(left)) = (&self.timing.write_room, self.left.front()) else { return 0 };
+        if (self.left.len() as u64) < self.places() { 0 } else { left - u64::from(room.behind_datapath) }
+    }
+
+    /// Results that the pipeline holds where it stands.
+    fn places(&self) -> u64 {
+        let behind = self.timing.write_room.map_or(0, |room| room.behind_datapath);
+        self.output.saturating_sub(FRONT + u64::from(behind)).max(1)
+    }
+
+    /// Returns the bound on the next transfer, of `width` atoms, by those before it on their way to the write DMA, and the cycles from its first row to
+    /// the atom that is written next. Where the datapath stands, its FIFO takes the first element of an atom when the one as many before it as it
     /// holds has left, and another element enters the datapath.
     pub(super) fn begin(&self, width: u32) -> (Begin, u64) {
         // Those of the transfer before are still to come, or are not.
@@ -158,25 +209,32 @@ impl Steps {
         (Begin::HandedOver { before: fifo + 1, cycles: latency - 9 + 5 }, latency.into())
     }
 
-    /// The first row of the next transfer, of `width` atoms, has been fed: its steps are known. Goes through the
-    /// others, and if it is the last of the layer, until all has left.
-    pub(super) fn transfer(&mut self, first_row: &[u64], last: bool) -> Rows {
-        let mut rows = Rows::default();
-        let width = first_row.len() as u32;
+    /// Begins a row of a transfer of `width` atoms, and with it the results that leave meanwhile.
+    fn begin_row(&mut self, width: u32) {
+        self.waiting.push_back(width);
+        let is_delayed = self.waiting.len() <= self.delay as usize;
+        self.results = if is_delayed { 0 } else { self.waiting.pop_front().unwrap_or(0) };
+        self.column = 0;
+    }
+
+    /// The first row of the next transfer, of `width` atoms, has been fed. Goes through the others, and if it is the last of the layer, until all
+    /// has left.
+    pub(super) fn transfer(&mut self, width: u32, last: bool) -> Rows {
+        let mut freed = Vec::new();
         let new_block = self.surface == 0 && self.width_before > 0;
         for row in 0..self.rows {
+            if row > 0 {
+                self.begin_row(width);
+            }
+            while self.column < width {
+                let entry = self.enter(0);
+                if row + 1 == self.rows {
+                    freed.push(entry + 1);
+                }
+            }
             // The results of the block before need as many steps as it has pixels.
-            let pushed = if new_block && row < self.delay { self.width_before.max(width) } else { width };
-            let mut steps: Vec<u64> = if row == 0 { first_row.to_vec() } else { Vec::new() };
-            while steps.len() < pushed as usize {
-                steps.push(self.step());
-            }
-            if row + 1 == self.rows {
-                rows.freed.extend(steps[..width as usize].iter().map(|step| step + 1));
-            }
-            self.waiting.push_back(width);
-            if self.waiting.len() > self.delay as usize {
-                self.leave(&steps, &mut rows);
+            while new_block && row < self.delay && self.column < self.width_before {
+                self.step(0);
             }
         }
         self.surface += 1;
@@ -184,45 +242,48 @@ impl Steps {
             self.surface = 0;
             self.width_before = width;
         }
-        while last && !self.waiting.is_empty() {
-            let steps: Vec<u64> = (0..width).map(|_| self.step()).collect();
-            self.leave(&steps, &mut rows);
+        while last && let Some(results) = self.waiting.pop_front() {
+            (self.results, self.column) = (results, 0);
+            while self.column < results {
+                self.step(0);
+            }
         }
-        rows
+        self.column = 0;
+        Rows { freed, entered: self.next_entry - 1, written: std::mem::take(&mut self.written) }
     }
 
-    /// A row of results leaves in these steps.
-    fn leave(&mut self, steps: &[u64], rows: &mut Rows) {
-        let Some(width) = self.waiting.pop_front() else { return };
-        let mut due = 0;
-        for (index, step) in steps[..width as usize].iter().enumerate() {
-            due = step + self.output;
-            due += self.holds.iter().filter(|(from, _)| *from <= due).map(|(_, cycles)| cycles).sum::<u64>();
+    /// A result leaves the pipeline, at `ready` at the earliest.
+    fn leave(&mut self, ready: u64) {
+        let mut due = ready;
+        if let Some(room) = self.timing.write_room {
             if self.leaving == 0 {
-                due += self.hold(index as u64, due);
+                due = due.max(self.room(u64::from(room.after)));
             }
+            due = due.max(self.left.back().map_or(0, |left| left + 1));
+            self.left.push_back(due);
+            if self.left.len() as u64 > self.places() {
+                self.left.pop_front();
+            }
+        }
+        if self.column + 1 < self.results {
+            return;
         }
         self.leaving += 1;
         if self.leaving == self.rows {
             self.leaving = 0;
-            self.last_written = Some((due, width));
-            rows.written.push(due);
+            self.last_written = Some((due, self.results));
+            self.written.push(due);
         }
     }
 
-    /// Returns the cycles for which an element of a transfer's first row must wait until the write DMA has room: it takes the atoms of
-    /// the transfer before out of its FIFOs, one a cycle, once the last one is whole.
-    fn hold(&mut self, index: u64, due: u64) -> u64 {
-        let (Some(room), Some((written, width))) = (&self.timing.write_room, self.last_written) else {
-            return 0;
-        };
-        let too_many = (u64::from(width) + index + 1).saturating_sub(WRITE_FIFO);
-        let cycles = (written + u64::from(room.after) + too_many).saturating_sub(due);
-        if too_many == 0 || cycles == 0 {
-            return 0;
+    /// Returns the time at which the write DMA has room for the next element of a transfer's first row: it takes the atoms of the transfer before
+    /// out of its FIFOs, one a cycle, `after` its last one is whole.
+    fn room(&self, after: u64) -> u64 {
+        let Some((written, width)) = self.last_written else { return 0 };
+        match u64::from(width + self.column + 1).saturating_sub(WRITE_FIFO) {
+            0 => 0,
+            too_many => written + after + too_many,
         }
-        self.holds.push_back((due - u64::from(room.behind_datapath), cycles));
-        cycles
     }
 }
 
@@ -247,20 +308,24 @@ mod tests {
         CdpLayer::decode(&registers, &rdma, &Hardware::from(&config)).unwrap()
     }
 
-    /// Returns the cycles in which each transfer is written and its places are free, if atoms come at once from cycle 100 on.
-    fn run(layer: &CdpLayer, tree: RtlTree) -> (Vec<u64>, Vec<u64>) {
+    /// Returns the cycles in which each transfer is written, its places are free and its last element enters, if atoms come at once from cycle 100
+    /// on.
+    fn run(layer: &CdpLayer, tree: RtlTree) -> [Vec<u64>; 3] {
         let timing = Timing::of(&Config::named("nv_small").unwrap(), tree).cdp;
         let mut steps = Steps::new(layer, &timing);
-        let (mut written, mut freed) = (Vec::new(), Vec::new());
+        let [mut written, mut freed, mut entered] = [const { Vec::new() }; 3];
         let all: Vec<Transfer> = transfers(layer).collect();
         for (index, transfer) in all.iter().enumerate() {
-            let first_row: Vec<u64> = (0..transfer.width).map(|_| steps.feed(100)).collect();
-            let rows = steps.transfer(&first_row, index + 1 == all.len());
+            for _ in 0..transfer.width {
+                steps.feed(100, 0, transfer.width);
+            }
+            let rows = steps.transfer(transfer.width, index + 1 == all.len());
             written.extend(rows.written);
             freed.extend(rows.freed.first());
+            entered.push(rows.entered);
         }
         assert_eq!(written.len(), all.len());
-        (written, freed)
+        [written, freed, entered]
     }
 
     #[test]
@@ -273,19 +338,19 @@ mod tests {
     #[test]
     fn atoms_leave_when_the_rtl_writes_them() {
         // Cycles from the first read address, with 100 cycles of latency.
-        let nv_small = |layer| run(&layer, RtlTree::NvSmall).0;
+        let nv_small = |layer| run(&layer, RtlTree::NvSmall)[0].clone();
         assert_eq!(nv_small(layer(1, 1, 31, false)), [165, 173, 181, 189]);
         assert_eq!(nv_small(layer(8, 8, 32, true))[..3], [207, 272, 337]);
         assert_eq!(nv_small(layer(8, 8, 32, false))[..3], [249, 314, 379]);
         assert_eq!(nv_small(layer(8, 8, 32, false)).last(), Some(&2264));
-        let master = |layer| run(&layer, RtlTree::Master).0;
+        let master = |layer| run(&layer, RtlTree::Master)[0].clone();
         assert_eq!(master(layer(1, 1, 31, false)), [162, 170, 178, 186]);
         assert_eq!(master(layer(8, 8, 32, true))[..2], [204, 268]);
     }
 
     #[test]
     fn fifo_places_come_back_when_the_rtl_gives_their_credit() {
-        let nv_small = |layer| run(&layer, RtlTree::NvSmall).1;
+        let nv_small = |layer| run(&layer, RtlTree::NvSmall)[1].clone();
         assert_eq!(nv_small(layer(8, 8, 32, true))[..3], [159, 224, 289]);
         assert_eq!(nv_small(layer(8, 8, 32, false))[..4], [159, 223, 288, 353]);
     }
@@ -293,9 +358,31 @@ mod tests {
     #[test]
     fn a_narrower_block_waits_for_the_results_of_the_one_before() {
         // 10 pixels: the second block's rows are of two steps, four of them wait for eight.
-        let (wide, _) = run(&layer(10, 1, 8, false), RtlTree::Master);
-        let (even, _) = run(&layer(16, 1, 8, false), RtlTree::Master);
+        let [wide, ..] = run(&layer(10, 1, 8, false), RtlTree::Master);
+        let [even, ..] = run(&layer(16, 1, 8, false), RtlTree::Master);
         assert_eq!(wide[0], even[0]);
         assert_eq!(wide[1], wide[0] + 4 * 2 + 4 * 2);
+    }
+
+    #[test]
+    fn results_that_wait_delay_no_steps_without_results() {
+        // The RTL's elements at cdp_rdma2dp: in each line the write DMA holds one result twice. The second time a wider block follows, whose
+        // first rows push out results of two pixels only: nothing stands behind them.
+        let [.., entered] = run(&layer(10, 6, 15, false), RtlTree::NvSmall);
+        assert_eq!(entered[..8], [165, 229, 270, 286, 350, 414, 455, 471]);
+    }
+
+    #[test]
+    fn the_last_element_enters_when_the_rtl_says_done() {
+        // The RTL's dp2reg_done of CDP_RDMA less its first address, on nv_small: with the last element, not with the last atom's first one.
+        let last = |layer| *run(&layer, RtlTree::NvSmall)[2].last().unwrap();
+        let layers = [(19, 3, 7, 580), (3, 3, 35, 421), (23, 1, 26, 809), (9, 4, 16, 753)];
+        for (width, height, channels, done) in layers {
+            // It reads with a latency of 50; from address and latency to the first element there are 12.
+            assert_eq!(last(layer(width, height, channels, false)), done - 62 + 102, "{width} pixels");
+        }
+        // Elements enter ahead of the steps that push out a wider block, as many as the registers hold.
+        let [.., entered] = run(&layer(9, 1, 8, false), RtlTree::NvSmall);
+        assert_eq!(entered, [165, 187]);
     }
 }

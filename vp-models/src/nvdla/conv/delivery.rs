@@ -202,6 +202,29 @@ impl Delivery {
     /// Takes the atom that [`Delivery::ready`] has found, and of those that have come with it up to `most` in all,
     /// one each `pace` from `from` on.
     pub(crate) fn take(&self, most: usize, from: Time, pace: Time) -> TakenAtoms {
+        let taken = self.take_some(most);
+        let atoms = (taken.sums.len() / taken.lanes.max(1)) as u64;
+        self.return_paced(atoms as u32, from, pace);
+        if taken.last && !taken.abandoned {
+            self.layers.push_at(from + pace * atoms.saturating_sub(1), ());
+        }
+        taken
+    }
+
+    /// Takes one atom that [`Delivery::ready`] has found; when it has left, [`Delivery::leave`] tells.
+    pub(crate) fn take_one(&self) -> TakenAtoms {
+        self.take_some(1)
+    }
+
+    /// An atom that was taken by itself has left, as if SDP had taken it at `from`.
+    pub(crate) fn leave(&self, from: Time, last: bool) {
+        self.return_paced(1, from, Time::ZERO);
+        if last {
+            self.layers.push_at(from, ());
+        }
+    }
+
+    fn take_some(&self, most: usize) -> TakenAtoms {
         let mut batches = self.batches.borrow_mut();
         let mut taken = TakenAtoms { sums: Vec::new(), lanes: 0, last: true, abandoned: true };
         let Some(batch) = batches.front_mut() else { return taken };
@@ -216,11 +239,6 @@ impl Delivery {
                 _ => batch.sums[first..end].to_vec(),
             };
             self.taken.set(end);
-            let atoms = (end - first) / batch.lanes.max(1);
-            self.return_paced(atoms as u32, from, pace);
-            if done && batch.last {
-                self.layers.push_at(from + pace * (atoms as u64).saturating_sub(1), ());
-            }
         }
         (taken.last, taken.abandoned) = (done && batch.last, batch.abandoned);
         if done {
@@ -378,5 +396,32 @@ mod tests {
         });
         simulation.run();
         assert_eq!(granted.get(), Time::ns(33));
+    }
+
+    #[test]
+    fn an_atom_that_enters_in_part_gives_its_room_back_when_its_end_has_entered() {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let delivery = delivery(&sim, 1, Time::ns(3));
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let (csc, clock, log) = (delivery.clone(), sim.clone(), seen.clone());
+        sim.process("csc", async move {
+            csc.take_credits(1).await;
+            csc.put(Time::ns(2), vec![1], 1, true);
+            csc.take_credits(1).await;
+            log.borrow_mut().push(clock.now());
+            csc.layer_taken().await;
+            log.borrow_mut().push(clock.now());
+        });
+        let sdp = delivery;
+        sim.process("sdp", async move {
+            sdp.ready().await;
+            let taken = sdp.take_one();
+            assert_eq!((taken.sums, taken.last), (vec![1], true));
+            sdp.sim.wait(Time::ns(10)).await;
+            sdp.leave(Time::ns(11), true);
+        });
+        simulation.run();
+        assert_eq!(*seen.borrow(), [Time::ns(14), Time::ns(14)]);
     }
 }

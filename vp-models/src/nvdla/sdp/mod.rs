@@ -33,7 +33,7 @@ mod timing;
 
 use self::compute::Counters;
 use self::feed::Feed;
-use self::layer::{Hardware, OperandStream, SdpLayer, SdpSource};
+use self::layer::{Destination, Hardware, OperandStream, SdpLayer, SdpSource};
 use self::lut::Tables;
 use self::pass::Pass;
 use self::timing::Reads;
@@ -144,7 +144,12 @@ impl Engine for Sdp {
         let (counters, last) = Pass::new(self, layer, &tables).run().await;
         self.show(layer, group, &counters);
         let ends = if layer.has_output() { Time::ZERO } else { last };
-        Streamed { ends, next: last.since(self.common.cycles(self.common.timing.sdp.next_layer)) }
+        let timing = &self.common.timing.sdp;
+        let next = match layer.destination {
+            Destination::Pooling => last + self.common.cycles(timing.next_layer_behind_pdp),
+            Destination::Memory(_) => last.since(self.common.cycles(timing.next_layer)),
+        };
+        Streamed { ends, next }
     }
 
     fn output(&self) -> &WriteDma {

@@ -33,6 +33,9 @@ pub(super) struct Pass<'a> {
     to_pdp: Time,
     /// Bound on an atom's start by those before it on their way to the write DMA.
     begin: Begin,
+    /// True if an atom begins before all of it has room on the way to PDP; then the one that has begun: when, and if it is the last.
+    is_split: bool,
+    entering: Option<(Time, bool)>,
     /// The steps of a surface, as so many runs of so many steps.
     lines: u64,
     columns: u64,
@@ -78,13 +81,15 @@ impl<'a> Pass<'a> {
             SdpSource::Memory(_) => pace,
             SdpSource::Accumulator => pace.max(timing.conv.cycles_per_atom),
         };
+        let mut is_split = false;
         match layer.destination {
             Destination::Memory(surface) => {
                 let pace = common.cycles(timing::pace(layer, &timing.sdp));
                 sdp.output.start(surface.ram, timing::writes(layer, surface), pace);
             }
             Destination::Pooling => {
-                let ToPooling { depth, backward } = ToPooling::of(layer, &timing.sdp);
+                let ToPooling { depth, backward, is_split: splits } = ToPooling::of(layer, &timing.sdp);
+                is_split = splits;
                 sdp.pooling.set_depth(depth, common.cycles(backward));
             }
         }
@@ -107,9 +112,11 @@ impl<'a> Pass<'a> {
             latency: common.cycles(timing::output_latency(layer, &timing.sdp)),
             to_pdp: common.cycles(timing::stages(layer, &timing.sdp)),
             begin: timing::begin(layer, &timing.sdp),
+            is_split,
+            entering: None,
             lines,
             columns,
-            earliest: Time::ZERO,
+            earliest: common.free(),
             started: Time::ZERO,
             passed: Time::ZERO,
             first_input: VecDeque::new(),
@@ -146,12 +153,14 @@ impl<'a> Pass<'a> {
                 self.second_output.clear();
             }
         }
+        self.enter_whole().await;
         let last = self.finish().await;
         (self.counters, last)
     }
 
     /// Waits for all that an atom needs, and starts it; tells how many atoms have started with it, or have come to nothing.
     async fn step(&mut self, step: AtomPosition) -> u64 {
+        self.enter_whole().await;
         let mut operands_there = Time::ZERO;
         for operands in &mut self.operands {
             operands_there = operands_there.max(operands.gather(step.pixel).await);
@@ -213,6 +222,24 @@ impl<'a> Pass<'a> {
                 self.sdp.accumulator.since()
             }
         }
+    }
+
+    /// Waits until the last element of the atom that has begun has entered: CACC has its room, and can hand over the next one's first element
+    /// two cycles later (RTL, `NV_NVDLA_CACC_delivery_buffer`).
+    async fn enter_whole(&mut self) {
+        let Some((start, last)) = self.entering.take() else { return };
+        let common = &self.sdp.common;
+        let waits = common.sim.now();
+        self.sdp.pooling.room().await;
+        let room = common.sim.now();
+        let mut start = start;
+        if room > waits {
+            common.occupancy.held(Busy::Sdp, waits, room);
+            let beats = timing::pace(self.layer, &common.timing.sdp);
+            start = start.max(room.since(common.cycles(beats)));
+            self.earliest = self.earliest.max(room + common.cycle);
+        }
+        self.sdp.accumulator.leave(start, last);
     }
 
     /// Waits for room behind the datapath; tells since when an atom could start that has been there since `there`.
@@ -342,9 +369,15 @@ impl<'a> Pass<'a> {
 
     /// Takes sums of up to `most` atoms, from `start` on one each pace, after those of `before`. `None`: the layer cannot go on, and
     /// nothing of it is left to take.
-    async fn take_sums(&self, most: usize, start: Time, before: u64) -> Option<Vec<i32>> {
+    async fn take_sums(&mut self, most: usize, start: Time, before: u64) -> Option<Vec<i32>> {
         let layer = self.layer;
-        let taken = self.sdp.accumulator.take(most, start, self.pace);
+        let taken = match self.is_split {
+            true => self.sdp.accumulator.take_one(),
+            false => self.sdp.accumulator.take(most, start, self.pace),
+        };
+        if self.is_split && !taken.abandoned {
+            self.entering = Some((start, taken.last));
+        }
         let all = u64::from(layer.surfaces()) * layer.steps();
         let last = before + (taken.sums.len() / layer.lanes()) as u64 == all;
         let wrong = if taken.abandoned {
@@ -356,6 +389,9 @@ impl<'a> Pass<'a> {
         } else {
             return Some(taken.sums);
         };
+        if let Some((start, last)) = self.entering.take() {
+            self.sdp.accumulator.leave(start, last);
+        }
         self.sdp.common.control.warn(format_args!("layer ended early: {wrong}"));
         if !taken.last {
             self.sdp.accumulator.drain().await;

@@ -35,6 +35,8 @@ pub(super) struct ToPooling {
     pub(super) depth: usize,
     /// From PDP's taking an atom until the one so many behind it can begin.
     pub(super) backward: u32,
+    /// True if an atom of CACC's begins before there is room for its last element. That enters a cycle before the next atom can begin.
+    pub(super) is_split: bool,
 }
 
 impl ToPooling {
@@ -55,9 +57,12 @@ impl ToPooling {
         }
         match is_memory {
             // The next atom begins when the last of the one before it leaves the register that holds it.
-            true => ToPooling { depth: whole as usize + 1, backward: taken + beats - 1 - part },
-            false if part == 0 => ToPooling { depth: whole as usize, backward: taken },
-            false => ToPooling { depth: whole as usize + 1, backward: taken + beats - part },
+            true => {
+                let backward = taken + beats - 1 - part;
+                ToPooling { depth: whole as usize + 1, backward, is_split: false }
+            }
+            false if part == 0 => ToPooling { depth: whole as usize, backward: taken, is_split: false },
+            false => ToPooling { depth: whole as usize + 1, backward: taken + beats - part, is_split: true },
         }
     }
 
@@ -69,7 +74,7 @@ impl ToPooling {
         let before = capacity + PLACES - (beats - 1);
         let atoms = before.div_ceil(beats);
         let left = (atoms * beats - before) * parts + parts - 1;
-        ToPooling { depth: atoms as usize, backward: taken + 2 + left - (beats - 1) }
+        ToPooling { depth: atoms as usize, backward: taken + 2 + left - (beats - 1), is_split: false }
     }
 }
 
@@ -243,4 +248,41 @@ pub(super) fn shape(lines: &Lines, atom: usize, together: usize) -> Shape {
         (u64::from(lines.surfaces) * u64::from(lines.height), u64::from(lines.width))
     };
     Shape { ram: lines.surface.ram, lines: count, atoms: pixels * per_pixel, together, untaken: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layer::Hardware;
+    use super::*;
+    use crate::nvdla::config::Config;
+    use crate::nvdla::registers::{Group, RegisterMap, Unit, sdp as reg};
+    use crate::nvdla::timing::{RtlTree, Timing};
+
+    /// Returns a layer of CACC's whose output goes to PDP, with or without the ALU of BS.
+    fn to_pooling(bs_alu: bool) -> SdpLayer {
+        use reg::D_FEATURE_MODE_CFG::{FLYING_MODE, OUTPUT_DST};
+        let mut sdp = Group::new(Unit::Sdp, RegisterMap::Small);
+        sdp.set(OUTPUT_DST, OUTPUT_DST::PDP);
+        sdp.set(FLYING_MODE, 1);
+        sdp.set(reg::D_DP_BS_CFG::BS_BYPASS, u32::from(!bs_alu));
+        sdp.set(reg::D_DP_BS_CFG::BS_ALU_BYPASS, 0);
+        sdp.set(reg::D_DP_BS_CFG::BS_MUL_BYPASS, 1);
+        sdp.set(reg::D_DP_BN_CFG::BN_BYPASS, 1);
+        sdp.set(reg::D_DP_EW_CFG::EW_BYPASS, 1);
+        let rdma = Group::new(Unit::SdpRdma, RegisterMap::Small);
+        let config = Config::named("nv_small").unwrap();
+        SdpLayer::decode(&sdp, &rdma, &Hardware::from(&config)).unwrap()
+    }
+
+    #[test]
+    fn where_pdp_stands_an_atom_of_caccs_enters_in_part() {
+        let timing = Timing::of(&Config::named("nv_small").unwrap(), RtlTree::NvSmall).sdp;
+        // The RTL: PDP takes an atom from cycle 1752 on, 3 behind its start as it counts here; the first four elements of the third one behind
+        // enter from 1756 on, the others up to 1769, and the next one's first could in 1770.
+        let ToPooling { depth, backward, is_split } = ToPooling::of(&to_pooling(true), &timing);
+        assert_eq!((depth, 1752 - 3 + backward, is_split), (4, 1770, true));
+        // Nine registers with a skid buffer hold two atoms and two elements.
+        let bypassed = ToPooling::of(&to_pooling(false), &timing);
+        assert_eq!((bypassed.depth, bypassed.is_split), (3, true));
+    }
 }
