@@ -6,42 +6,39 @@
 mod function;
 mod interrupts;
 mod memory;
+mod registers;
+mod tasks;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
-use vp_hub::{
-    Access, Completion, Failure, FailureKind, Input, Operation, Output, PartyCommand, PartyId, PortIndex,
-    Role, Tag,
-};
+use vp_hub::{Completion, Failure, FailureKind, Input, Output, PartyCommand, PartyId, PortIndex, Role, Tag};
 use vp_models::platform::PortKind;
 use vp_protocols::pci;
 use vp_protocols::vfio_user::{
-    Capabilities, Connection, DeviceInfo, DmaMap, DmaUnmap, Errno, Event, IrqAction, IrqData, IrqInfo,
-    MAX_DATA, MAX_FILES, RegionInfo, Reply, Request, SetIrqs, Token, Violation, Write,
+    Capabilities, Connection, DeviceInfo, Errno, Event, IrqInfo, MAX_DATA, MAX_FILES, RegionInfo, Reply,
+    Request, Token, Violation, Write,
 };
 use vp_shm::descriptors::Passed;
 
 use super::{Adapter, FileTask, SessionEnd, SessionStart};
 use function::{CONFIGURATION, Function, MSIX_BAR, MSIX_WINDOW};
-use interrupts::{INTX, Interrupts, MSIX, TYPES, UNMASK};
+use interrupts::{INTX, Interrupts, TYPES, UNMASK};
 use memory::{Accesses, MOST_PARTS, Message, PAGE, Parts};
+use registers::RegisterAccess;
+use tasks::Tasks;
 
 /// Regions: `VFIO_PCI_NUM_REGIONS`, <linux/vfio.h>; the first of them are the windows.
 const REGIONS: u32 = 9;
 const REGISTERS: u32 = 0;
 const CONFIGURATION_REGION: u32 = 7;
-/// Bytes of one access to registers. A CPU's have 8 at most.
-const MOST_REGISTER_BYTES: usize = 4096;
 /// Words of registers under way, before the next command is begun.
 const WORDS: usize = 4096;
 /// Commands that wait, and their bytes, before the client is read no further.
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 4 << 20;
-/// Bytes of memory that is a guest's RAM: what is less may be a device's.
-const RAM: u64 = 64 << 20;
 /// Largest window: a register of the configuration has 32 bits for its address.
 const MOST_WINDOW: u64 = 1 << 30;
 
@@ -59,38 +56,6 @@ enum Purpose {
     /// For a word of the access that the client began with that number.
     Word(u64),
     Reset(Token),
-}
-
-/// An access of the client to registers.
-struct RegisterAccess {
-    token: Token,
-    offset: u64,
-    /// Bytes before the first one that was asked for, in its word.
-    skipped: usize,
-    count: usize,
-    is_read: bool,
-    data: Vec<u8>,
-    /// Words that are not done, and that are.
-    words: usize,
-    done: usize,
-    failure: Option<Failure>,
-}
-
-/// A command that waits for tasks with files.
-struct Tasks {
-    token: Token,
-    left: usize,
-    then: Then,
-    result: Result<(), String>,
-}
-
-/// Continuation of a command when its tasks are done.
-enum Then {
-    /// The part is added, and shown to the device.
-    Map(DmaMap, u64),
-    /// The eventfd is in use.
-    Eventfd(u32),
-    Reply(Reply),
 }
 
 /// The adapter.
@@ -275,157 +240,6 @@ impl VfioUser {
         self.share(token, written);
     }
 
-    /// Shows the device the memory that it may reach, and then answers.
-    fn share(&mut self, token: Token, reply: Reply) {
-        let is_master = self.function.is_bus_master();
-        for (port, addresses) in &self.memories {
-            let parts = if is_master { self.parts.shared(addresses) } else { Vec::new() };
-            self.files.push_back(FileTask::Share { port: *port, parts });
-        }
-        self.begin_tasks(token, self.memories.len(), Then::Reply(reply));
-    }
-
-    fn begin_tasks(&mut self, token: Token, left: usize, then: Then) {
-        self.tasks = Some(Tasks { token, left, then, result: Ok(()) });
-        if left == 0 {
-            self.end_tasks();
-        }
-    }
-
-    fn end_tasks(&mut self) {
-        let Some(Tasks { token, then, result, .. }) = self.tasks.take() else { return };
-        match (then, result) {
-            // What cannot be mapped is accessed by messages.
-            (Then::Map(map, memory), result) => {
-                self.parts.add(map, result.is_ok().then_some(memory));
-                self.share(token, Reply::Done);
-            }
-            (_, Err(_)) => self.connection.fail(token, Errno::EINVAL),
-            (Then::Eventfd(eventfd), Ok(())) => {
-                let due = self.interrupts.set_eventfd(eventfd, true, &self.function);
-                self.ring(due);
-                self.connection.reply(token, &Reply::Done);
-            }
-            (Then::Reply(reply), Ok(())) => self.connection.reply(token, &reply),
-        }
-    }
-
-    fn map(&mut self, token: Token, map: DmaMap, file: Option<Passed>) {
-        if let Err(error) = self.parts.check(&map) {
-            return self.connection.fail(token, error);
-        }
-        let Some(file) = file else {
-            if map.is_writeable && map.size >= RAM {
-                tracing::warn!(
-                    "{} bytes of the guest's memory at 0x{:x} came without a file, and the device accesses them by messages: for QEMU, \
-                     give it a memory-backend-memfd with share=on",
-                    map.size,
-                    map.address
-                );
-            }
-            self.parts.add(map, None);
-            return self.connection.reply(token, &Reply::Done);
-        };
-        let memory = self.next_memory;
-        self.next_memory += 1;
-        let DmaMap { offset, size, address, .. } = map;
-        self.files.push_back(FileTask::Map { memory, file, offset, size, address });
-        self.begin_tasks(token, 1, Then::Map(map, memory));
-    }
-
-    fn unmap(&mut self, token: Token, unmap: DmaUnmap) {
-        match self.parts.remove(&unmap) {
-            Ok(memories) => {
-                self.accesses.fail_unmapped(&self.parts);
-                self.take_done();
-                self.share(token, Reply::Unmapped(unmap));
-                // Behind what takes them away from the device.
-                self.files.extend(memories.into_iter().map(|memory| FileTask::Unmap { memory }));
-            }
-            Err(error) => self.connection.fail(token, error),
-        }
-    }
-
-    fn set_irqs(&mut self, token: Token, set: &SetIrqs, file: Option<Passed>) {
-        let &SetIrqs { index, start, count, action, ref data } = set;
-        let has = Interrupts::count(index).unwrap_or(0);
-        let is_whole_type = (start, count, data) == (0, 0, &IrqData::None) && action == IrqAction::Trigger;
-        if index > MSIX || start.checked_add(count).is_none_or(|end| end > has) {
-            return self.connection.fail(token, Errno::EINVAL);
-        }
-        let is_meant = count > 0 && !matches!(data, IrqData::Bool(meant) if meant.first() != Some(&true));
-        match (action, data) {
-            _ if is_whole_type => self.take_eventfd_away(index),
-            _ if !is_meant => {}
-            (IrqAction::Trigger, IrqData::Eventfd) => match file {
-                Some(file) => return self.set_eventfd(token, index, file),
-                None => self.take_eventfd_away(index),
-            },
-            (IrqAction::Trigger, _) => self.ring(Some(index)),
-            (IrqAction::Unmask, IrqData::Eventfd) if index == INTX => match file {
-                Some(file) => return self.set_eventfd(token, UNMASK, file),
-                None => self.files.push_back(FileTask::Forget { eventfd: UNMASK }),
-            },
-            (IrqAction::Mask | IrqAction::Unmask, IrqData::None | IrqData::Bool(_)) if index == INTX => {
-                let due = self.interrupts.set_mask(action == IrqAction::Mask, &self.function);
-                self.ring(due);
-            }
-            _ => return self.connection.fail(token, Errno::ENOTSUP),
-        }
-        self.connection.reply(token, &Reply::Done);
-    }
-
-    fn set_eventfd(&mut self, token: Token, eventfd: u32, file: Passed) {
-        let is_heard = eventfd == UNMASK;
-        self.files.push_back(FileTask::Eventfd { eventfd, file, is_heard });
-        self.interrupts.set_eventfd(eventfd, false, &self.function);
-        self.begin_tasks(token, 1, Then::Eventfd(eventfd));
-    }
-
-    fn take_eventfd_away(&mut self, index: u32) {
-        self.interrupts.set_eventfd(index, false, &self.function);
-        self.files.push_back(FileTask::Forget { eventfd: index });
-        if index == INTX {
-            self.files.push_back(FileTask::Forget { eventfd: UNMASK });
-        }
-    }
-
-    /// Begins an access to registers: as many accesses of the platform as it has words.
-    fn access_registers(&mut self, token: Token, offset: u64, count: usize, written: Option<&[u8]>) {
-        let is_whole = written.is_none() || offset.is_multiple_of(4) && count.is_multiple_of(4);
-        let end = offset.checked_add(count as u64).filter(|end| *end <= self.function.window());
-        if count == 0 || count > MOST_REGISTER_BYTES || !is_whole || end.is_none() {
-            return self.connection.fail(token, Errno::EINVAL);
-        }
-        let skipped = (offset % 4) as usize;
-        let words = (skipped + count).div_ceil(4);
-        let access = RegisterAccess {
-            token,
-            offset,
-            skipped,
-            count,
-            is_read: written.is_none(),
-            data: vec![0; if written.is_none() { 4 * words } else { 0 }],
-            words,
-            done: 0,
-            failure: None,
-        };
-        let number = self.next_access;
-        self.next_access += 1;
-        self.registers_under_way.insert(number, access);
-        self.words += words;
-        let (port, base) = self.registers;
-        for word in 0..words {
-            let address = base + offset - skipped as u64 + 4 * word as u64;
-            let operation = match written.and_then(|data| data[4 * word..].first_chunk::<4>()) {
-                Some(value) => Operation::RegisterWrite { address, value: u32::from_le_bytes(*value) },
-                None => Operation::RegisterRead { address },
-            };
-            let access = Access { port, at: None, operation };
-            self.command(PartyCommand::Access(access), Purpose::Word(number));
-        }
-    }
-
     fn command_done(&mut self, tag: Tag, result: Result<Completion, Failure>) -> Result<(), SessionEnd> {
         match self.commands.remove(&tag) {
             Some(Purpose::Attach(port)) => {
@@ -437,38 +251,6 @@ impl VfioUser {
         }
         self.progress();
         Ok(())
-    }
-
-    fn word_done(&mut self, number: u64, result: Result<Completion, Failure>) {
-        let Some(access) = self.registers_under_way.get_mut(&number) else { return };
-        match result {
-            Ok(Completion::Value(value)) => {
-                // The hub does a party's accesses in their order.
-                if let Some(place) = access.data.get_mut(4 * access.done..4 * access.done + 4) {
-                    place.copy_from_slice(&value.to_le_bytes());
-                }
-            }
-            Ok(_) => {}
-            Err(failure) => access.failure = Some(failure),
-        }
-        access.done += 1;
-        self.words -= 1;
-        if access.done < access.words {
-            return;
-        }
-        let Some(access) = self.registers_under_way.remove(&number) else { return };
-        let RegisterAccess { token, offset, skipped, count, is_read, mut data, failure, .. } = access;
-        if failure.is_some() {
-            return self.connection.fail(token, Errno::EIO);
-        }
-        if is_read {
-            data.truncate(skipped + count);
-            let data = Bytes::from(data).slice(skipped..);
-            return self.connection.reply(token, &Reply::Data { region: REGISTERS, offset, data });
-        }
-        let due = self.interrupts.written();
-        self.ring(due);
-        self.connection.reply(token, &Reply::Written { region: REGISTERS, offset, count: count as u32 });
     }
 
     fn reset_done(&mut self, token: Token, is_done: bool) {

@@ -1,8 +1,9 @@
+use super::interrupts::MSIX;
 use super::*;
 use crate::adapters::SharedPart;
-use vp_hub::{AccessKind, MemoryAccess, RequestId};
+use vp_hub::{AccessKind, MemoryAccess, Operation, RequestId};
 use vp_models::platform::{Description, Platform};
-use vp_protocols::vfio_user::{Client, ClientEvent};
+use vp_protocols::vfio_user::{Client, ClientEvent, DmaMap, DmaUnmap, IrqAction, IrqData, SetIrqs};
 
 /// An adapter, its client, and what the adapter has wanted of the hub and of files.
 struct Both {
