@@ -33,7 +33,7 @@ fn kept(name: &str) -> Vec<u8> {
 }
 
 const RECORDING: &str = "recording-1.vprec";
-const SAVED: &str = "platform-2.vpsv";
+const SAVED: &str = "platform-3.vpsv";
 
 /// One of each entry, with each input, command, access and event, and each number in the place that it has.
 fn entries() -> Vec<Recorded> {
@@ -230,7 +230,7 @@ fn restored(bytes: &[u8]) -> Result<Platform, RestoreError> {
 
 /// A failure says that what is saved has changed: the form needs a new number then.
 #[test]
-fn a_platform_saved_in_form_1_goes_on_where_it_stood() {
+fn a_kept_platform_goes_on_where_it_stood() {
     let platform = restored(&kept(SAVED)).unwrap();
     assert_eq!(platform.description().name, "nv_small");
     // As it was: another model may take another time.
@@ -254,8 +254,8 @@ fn a_platform_is_saved_in_the_form_of_the_kept_one_and_another_is_refused_by_its
     let mut newer = kept;
     newer[4] += 1;
     match restored(&newer).err() {
-        Some(error @ RestoreError::Form(3)) => {
-            let said = "this platform was saved in form 3, and this program reads form 2: use the program that saved it";
+        Some(error @ RestoreError::Form(4)) => {
+            let said = "this platform was saved in form 4, and this program reads form 3: use the program that saved it";
             assert_eq!(error.to_string(), said);
         }
         other => panic!("{other:?}"),
