@@ -59,7 +59,7 @@ pub(super) enum RunCommand {
     Plan(plan::Args),
     /// Compile a network to a loadable that NVIDIA's driver runs
     ///
-    /// What the planner decides (see `vp plan`) is what the loadable says. Layers of the CPU at the network's end, and a model's nodes before it, are the
+    /// The loadable says what the planner decides (see `vp plan`). Layers of the CPU at the network's end, and a model's nodes before it, are the
     /// application's, and named; a network that the runtime, the driver or the hardware could not run is refused with the rule.
     Compile(compile::Args),
     /// List, describe, check and print platforms

@@ -15,7 +15,7 @@ use vp_models::nvdla::glb::InterruptSource;
 use vp_models::nvdla::refused::Refused;
 use vp_models::nvdla::registers::Unit;
 
-/// A copy of a cube with other distances, none of which has lines of one pixel but of their whole surfaces.
+/// A copy of a cube, or of a part of it, to a place whose lines and surfaces have other distances.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Strided {
     shape: Shape,
