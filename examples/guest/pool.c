@@ -1,6 +1,7 @@
 /* A driver in user space, in the guest that ./run boots: 2x2 max pooling of 4 x 4 pixels with 8 channels, in PDP of nv_small.
  *
- *   pool /dev/uio0 FILE ADDRESS      FILE is not used; ADDRESS is memory that the kernel leaves alone
+ *   pool /dev/uio0 FILE ADDRESS REGISTERS    FILE is not used; ADDRESS is memory that the kernel leaves alone; REGISTERS is the file that has
+ *                                            the registers
  *
  * docs/tutorials/first-layer.md programs the same layer, and says what the registers are. */
 
@@ -58,10 +59,10 @@ static void *map(const char *file, size_t bytes, uint64_t at)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4)
+    if (argc != 5)
         return 2;
     uint64_t base = strtoull(argv[3], NULL, 0);
-    volatile uint32_t *registers = map(argv[1], 0x40000, 0);
+    volatile uint32_t *registers = map(argv[4], 0x40000, 0);
     volatile uint8_t *memory = map("/dev/mem", 0x2000, base);
     for (int at = 0; at < 4 * 4 * 8; at++)
         memory[at] = (uint8_t)(at / 8 + at % 8);
