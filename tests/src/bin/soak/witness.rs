@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use vp_host::{Host as _, Memory};
-use vp_models::nvdla::registers::{RegisterMap, Unit, glb};
+use vp_models::nvdla::registers::{RegisterMap, Unit, sdp};
 use vp_remote::{RemoteHost, RemoteOptions};
 
 use crate::Around;
@@ -18,7 +18,7 @@ const BYTES: usize = 4096;
 pub(crate) struct Witness {
     host: RemoteHost,
     address: String,
-    mask: u32,
+    register: u32,
     written: u8,
 }
 
@@ -27,8 +27,8 @@ impl Witness {
     pub(crate) fn new(place: &ServerPlace, share: bool, lab: &Lab) -> Result<Witness, String> {
         let address = place.address.clone();
         let host = place.connect(lab, RemoteOptions { share, ..RemoteOptions::default() })?;
-        let mask = RegisterMap::Small.address(Unit::Glb, glb::S_INTR_MASK).ok_or("no such register")?;
-        let mut witness = Witness { host, address, mask, written: 0 };
+        let register = RegisterMap::Small.address(Unit::Sdp, sdp::D_DATA_CUBE_WIDTH).ok_or("no such register")?;
+        let mut witness = Witness { host, address, register, written: 0 };
         witness.write().map_err(|why| witness.of(&why))?;
         Ok(witness)
     }
@@ -53,7 +53,7 @@ impl Witness {
         if let Some(at) = bytes.iter().position(|byte| *byte != self.written) {
             return Err(format!("byte {at} is {}, and {} was acknowledged", bytes[at], self.written));
         }
-        let read = self.host.read(self.mask).map_err(|error| error.to_string())?;
+        let read = self.host.read(self.register).map_err(|error| error.to_string())?;
         match read == u32::from(self.written) {
             true => Ok(()),
             false => Err(format!("a register is {read:#x}, and {:#x} was acknowledged", self.written)),
@@ -63,7 +63,7 @@ impl Witness {
     fn write(&mut self) -> Result<(), String> {
         let next = self.written.wrapping_add(1);
         let loaded = self.host.load(Memory::Primary, BASE, &[next; BYTES]);
-        let written = loaded.and_then(|()| self.host.write_acknowledged(self.mask, next.into()));
+        let written = loaded.and_then(|()| self.host.write_acknowledged(self.register, next.into()));
         written.map_err(|error| error.to_string())?;
         self.written = next;
         Ok(())
