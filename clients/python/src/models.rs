@@ -6,9 +6,9 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use vp_models::platform::Arithmetic;
-use vp_onnx::lower::{LowerOptions, Lowered};
+use vp_onnx::lower::{Calibration, LowerOptions, Lowered, lower};
 use vp_onnx::samples::{Batch, Samples};
-use vp_onnx::{Distance, InputShape, LayerDistance, OpenedModel, PrepareError, PrepareOptions};
+use vp_onnx::{Distance, InputShape, LayerDistance, OpenedModel, PrepareError, PrepareOptions, is_table};
 use vp_tensors::{Elements, Tensor};
 
 use crate::errors;
@@ -146,10 +146,14 @@ fn ready(
         };
         let lowered = match &choices.calibrate {
             None => prepared(opened.lower(&nvdla.config, &options, &inputs))?,
+            Some(Given::Path(path)) if is_table(path) => {
+                let options = PrepareOptions { calibration: Some(path.clone()), ..options.clone() };
+                prepared(opened.lower(&nvdla.config, &options, &inputs))?
+            }
             Some(given) => {
                 let mut samples = given.samples(&opened)?;
                 let lowered =
-                    vp_onnx::lower::lower(&opened.graph, &nvdla.config, &options.lower, &mut samples);
+                    lower(&opened.graph, &nvdla.config, &options.lower, Calibration::Samples(&mut samples));
                 lowered.map_err(|error| errors::description(format!("{}: {error}", path.display())))?
             }
         };

@@ -158,7 +158,7 @@ impl NetworkDraw {
 
     fn pooling(&mut self, input: Shape, source: Option<usize>, size: [u32; 2]) -> NetworkLayer {
         let (window, [width, height]) = self.window(input, size);
-        let method = [Method::Max, Method::Min, Method::Average][self.any(0..3) as usize];
+        let method = [Method::Max, Method::Min, Method::Average, Method::Mean][self.any(0..4) as usize];
         let output = Shape { width, height, channels: input.channels };
         NetworkLayer {
             name: "pool".into(),

@@ -3,6 +3,7 @@
 //! Plain loops over line, column and channel; lines are shared among threads, so that large networks can be held to it.
 
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use vp_host::network::{
     Activation, Bias, ChannelProduct, Converter, Convolution, Elementwise, Function, Interleaving, LookUp,
     Method, Network, NetworkLayer, Normalisation, Operation, PairMethod, Pooling, Scales, Scaling, Shape,
@@ -431,13 +432,21 @@ fn answer<E: Integer>(function: &Function, element: i128) -> E {
 fn pooled<E: Integer>(pooling: &Pooling, input: impl Fn(u32, u32) -> Option<i128>) -> E {
     let [columns, rows] = pooling.window.size;
     let under = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
-    let inside = under.filter_map(|(row, column)| input(row, column));
+    let inside: Vec<(u32, u32, i128)> =
+        under.filter_map(|(row, column)| Some((row, column, input(row, column)?))).collect();
+    let elements = || inside.iter().map(|(_, _, element)| *element);
+    let mean = |columns: u32, rows: u32| {
+        let divided = |sum, size| shift_rounding(sum * i128::from(PdpLayer::reciprocal(size)), 16);
+        divided(divided(elements().sum(), columns), rows)
+    };
     let pooled = match pooling.method {
-        Method::Max => inside.max().expect("a window over the input"),
-        Method::Min => inside.min().expect("a window over the input"),
-        Method::Average => {
-            let mean = |sum, size| shift_rounding(sum * i128::from(PdpLayer::reciprocal(size)), 16);
-            mean(mean(inside.sum(), columns), rows)
+        Method::Max => elements().max().expect("a window over the input"),
+        Method::Min => elements().min().expect("a window over the input"),
+        Method::Average => mean(columns, rows),
+        Method::Mean => {
+            let columns: BTreeSet<u32> = inside.iter().map(|(_, column, _)| *column).collect();
+            let rows: BTreeSet<u32> = inside.iter().map(|(row, _, _)| *row).collect();
+            mean(columns.len() as u32, rows.len() as u32)
         }
     };
     E::of(pooled)

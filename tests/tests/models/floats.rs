@@ -10,7 +10,7 @@ use vp_tensors::{Binary, Graph, Operator, Pooling, Tensor, Unary, ValueId};
 use vp_tests::effort::cases;
 
 /// A network of blocks with branches, as exporters write them.
-fn network(seed: u64) -> (Graph, Tensor) {
+pub(crate) fn network(seed: u64) -> (Graph, Tensor) {
     let mut draw = GraphDraw::new(seed, [1, 3, 18, 14]);
     let input = draw.input();
     let mut last = draw.graph.inputs[0];
@@ -75,7 +75,8 @@ fn block(draw: &mut GraphDraw, last: ValueId) -> ValueId {
         }
         6 => {
             let pooling = Pooling { spatial: spatial(3, 1, 1, 1), rounds_up: false };
-            let pooled = draw.alike(Operator::AveragePool { pooling, counts_padding: true }, &[last]);
+            let counts_padding = draw.random.random_bool(0.5);
+            let pooled = draw.alike(Operator::AveragePool { pooling, counts_padding }, &[last]);
             let made = draw.convolution(pooled, channels, &spatial(1, 1, 0, 1));
             draw.alike(Operator::Unary(function), &[made])
         }

@@ -1,9 +1,11 @@
 //! ONNX models brought to NVDLA: what the device gives, beside the model in plain arithmetic.
 
+mod calibration;
 mod codes;
 mod floats;
 mod functions;
 mod graphs;
+mod means;
 mod outputs;
 mod pixels;
 mod quantised;
@@ -14,7 +16,7 @@ use vp_host::LocalHost;
 use vp_host::network::{Measured, Memories, Plan, PlanOptions};
 use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::{Description, Platform};
-use vp_onnx::lower::{LowerError, LowerOptions, Lowered, lower};
+use vp_onnx::lower::{Calibration, LowerError, LowerOptions, Lowered, lower};
 use vp_tensors::{Graph, Tensor};
 use vp_tests::reference::run_outputs;
 
@@ -28,7 +30,7 @@ fn lowered(
     let description = Description::named(platform).unwrap();
     let options = LowerOptions { precision: Some(precision), ..LowerOptions::default() };
     let mut samples = std::iter::once(Ok(vec![input.clone()]));
-    lower(graph, &description.nvdla().unwrap().config, &options, &mut samples)
+    lower(graph, &description.nvdla().unwrap().config, &options, Calibration::Samples(&mut samples))
 }
 
 /// The model's outputs as the device gives them; what the network gives is held to the slow reference, code by code.

@@ -5,7 +5,7 @@ use crate::graphs::spatial;
 use vp_models::nvdla::numeric::Precision;
 use vp_onnx::Distance;
 use vp_tensors::{
-    CoordinateTransformation, Interpolation, NearestMode, Operator, Resize, Spatial, Tensor, ValueId,
+    CoordinateTransformation, Elements, Interpolation, NearestMode, Operator, Resize, Spatial, Tensor, ValueId,
 };
 
 /// Runs a graph whose middle is what makes more pixels; no CPU may be in it.
@@ -115,12 +115,38 @@ fn a_transposed_convolution_at_the_end_is_the_units() {
     ran(&lowered, "nv_full", &input);
 }
 
+/// In both orders of channels; a function between moves with them.
 #[test]
 fn blocks_of_channels_become_pixels() {
-    check(|draw, from| {
-        let made = draw.convolution(from, 4 * 32, &spatial(1, 1, 0, 1));
-        let [batch, _, height, width] = draw.shape(made)[..] else { panic!("a cube") };
-        let operator = Operator::DepthToSpace { block: 2, is_column_first: false };
-        draw.node(operator, &[made], &[batch, 32, 2 * height, 2 * width])
-    });
+    for is_column_first in [false, true] {
+        check(|draw, from| {
+            let made = draw.convolution(from, 4 * 32, &spatial(1, 1, 0, 1));
+            let made = draw.relu(made);
+            let [batch, _, height, width] = draw.shape(made)[..] else { panic!("a cube") };
+            let operator = Operator::DepthToSpace { block: 2, is_column_first };
+            draw.node(operator, &[made], &[batch, 32, 2 * height, 2 * width])
+        });
+    }
+}
+
+#[test]
+fn blocks_that_are_moved_by_reshapes_become_pixels() {
+    let orders = [([1, 5, 3, 3], vec![0, 1, 4, 2, 5, 3]), ([1, 3, 3, 5], vec![0, 3, 4, 1, 5, 2])];
+    for ([_, one, two, three], permutation) in orders {
+        check(|draw, from| {
+            let made = draw.convolution(from, 5 * 9, &spatial(1, 1, 0, 1));
+            let [batch, _, height, width] = draw.shape(made)[..] else { panic!("a cube") };
+            let reshaped = |draw: &mut GraphDraw, from: ValueId, shape: &[usize]| {
+                let sizes = shape.iter().map(|size| *size as i64).collect();
+                let sizes = draw.constant(Tensor::of(vec![shape.len()], Elements::Int64(sizes)));
+                draw.node(Operator::Reshape { allows_zero: false }, &[from, sizes], shape)
+            };
+            let parted = [batch, one, two, three, height, width];
+            let made = reshaped(draw, made, &parted);
+            let shape: Vec<usize> = permutation.iter().map(|axis| parted[*axis]).collect();
+            let operator = Operator::Transpose { permutation: permutation.clone() };
+            let made = draw.node(operator, &[made], &shape);
+            reshaped(draw, made, &[batch, 5, 3 * height, 3 * width])
+        });
+    }
 }

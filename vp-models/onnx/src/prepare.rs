@@ -1,6 +1,8 @@
 //! From a file to a network for a configuration, with what people choose beside it.
 
-use crate::lower::{LowerError, LowerOptions, Lowered, lower};
+use crate::lower::{
+    Calibration, CalibrationError, CalibrationTable, LowerError, LowerOptions, Lowered, lower,
+};
 use crate::samples::{Preprocess, SampleError, Samples};
 use crate::{Model, Options, Problems, ReadError};
 use rand::{RngCore as _, SeedableRng as _};
@@ -46,7 +48,7 @@ pub struct PrepareOptions {
     pub shapes: Vec<InputShape>,
     /// Choices for its numbers.
     pub lower: LowerOptions,
-    /// Samples, a file or a folder, by which a float model is quantised.
+    /// Samples by which a float model is quantised, a file or a folder; or a calibration table, whose name ends with `.json`.
     pub calibration: Option<PathBuf>,
     /// Preprocessing of pictures: a name or a file; if absent that of the file beside the model.
     pub preprocess: Option<PathBuf>,
@@ -85,6 +87,9 @@ pub enum PrepareError {
     /// A sample cannot be read.
     #[error(transparent)]
     Sample(#[from] SampleError),
+    /// A calibration table is wrong.
+    #[error(transparent)]
+    Calibration(#[from] CalibrationError),
     /// The configuration has no network for it.
     #[error("{}: {error}", path.display())]
     Lower {
@@ -176,7 +181,7 @@ impl OpenedModel {
     /// Makes a network for a configuration. Without samples for calibration the input alone tells which numbers occur.
     ///
     /// # Errors
-    /// When a sample cannot be read, or the configuration has no network for the model.
+    /// When a sample or a calibration table cannot be read, or the configuration has no network for the model.
     pub fn lower(
         &mut self,
         config: &Config,
@@ -185,16 +190,20 @@ impl OpenedModel {
     ) -> Result<Lowered, PrepareError> {
         let inputs = self.inputs();
         let lowered = match &options.calibration {
+            Some(path) if is_table(path) => {
+                let table = CalibrationTable::load(path)?;
+                lower(&self.graph, config, &options.lower, Calibration::Table(&table))
+            }
             Some(path) => {
                 let samples = Samples::open(path)?;
                 let read = samples.read(&inputs, self.preprocess.as_ref());
                 let mut read =
                     read.map(|sample| sample.map(|s| s.tensors).map_err(|error| error.to_string()));
-                lower(&self.graph, config, &options.lower, &mut read)
+                lower(&self.graph, config, &options.lower, Calibration::Samples(&mut read))
             }
             None => {
                 let mut only = std::iter::once(Ok(input.to_vec()));
-                lower(&self.graph, config, &options.lower, &mut only)
+                lower(&self.graph, config, &options.lower, Calibration::Samples(&mut only))
             }
         };
         let lowered = lowered.map_err(|error| PrepareError::Lower { path: self.path.clone(), error })?;
@@ -207,6 +216,11 @@ impl OpenedModel {
         }
         Ok(lowered)
     }
+}
+
+/// Returns true if a file is a calibration table by its name.
+pub fn is_table(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }
 
 /// A tensor of any numbers: floats between 0 and 1, integers of all codes.

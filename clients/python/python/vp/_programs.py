@@ -142,8 +142,8 @@ def run_network(
         copies: whether BDMA copies into SRAM what layers read several times from DRAM: where that moves fewer bytes there (``"auto"``), or
             not at all (``"never"``). Left out, it does where something is placed in SRAM and the platform has BDMA.
         precision: of an ONNX model ``"int8"`` or ``"fp16"``; left out, ``fp16`` where the platform has it and the model is not quantised.
-        calibrate: samples by whose ranges a float ONNX model is quantised to ``int8``: a folder, a file, or a list of inputs; left out, the
-            input alone.
+        calibrate: samples by whose ranges a float ONNX model is quantised to ``int8``: a folder, a file, or a list of inputs; or a
+            calibration table, ``ranges.json``; left out, the input alone.
         ranges: how ranges follow from samples: ``"min-max"`` (left out), ``"percentile=99.99"``, ``"entropy"``.
         scales: of a float ONNX model's weights ``"per-kernel"`` (left out) or ``"per-tensor"``.
         shape: of the ONNX model's input, where it leaves axes open and the input is no array; of several inputs a `dict` of them.

@@ -3,7 +3,7 @@
 
 use vp_host::network::{
     Activation, ChannelProduct, Convolution, Elementwise, Function, LookUp, Method, NetworkLayer,
-    Normalisation, Operation, PairMethod, Pooling, Scaling, Shape,
+    Normalisation, Operation, PairMethod, Pooling, Scaling, Shape, Window,
 };
 use vp_models::nvdla::conv::compute::float::Steps;
 
@@ -233,6 +233,34 @@ fn activated(value: Real, activation: &Activation, channel: usize) -> Real {
 }
 
 fn pooled(layer: &NetworkLayer, pooling: &Pooling, input: &[u16]) -> Vec<u16> {
+    match pooling.method {
+        Method::Mean => means(layer, pooling.window, input),
+        _ => windows_pooled(layer, pooling, input),
+    }
+}
+
+/// Each mean as that of a cube which is what its window has of the input.
+fn means(layer: &NetworkLayer, window: Window, input: &[u16]) -> Vec<u16> {
+    let Shape { width, height, channels } = layer.input;
+    each(layer, |y, x, channel, _| {
+        let part = |axis: usize, out: u32, size: u32| {
+            let start = i64::from(out * window.stride[axis]) - i64::from(window.before[axis]);
+            let part = start.max(0)..(start + i64::from(window.size[axis])).min(size.into());
+            part.map(|at| at as u32).collect::<Vec<u32>>()
+        };
+        let (columns, lines) = (part(0, x, width), part(1, y, height));
+        let size = [columns.len() as u32, lines.len() as u32];
+        let shape = Shape { width: size[0], height: size[1], channels: 1 };
+        let pixels = lines.iter().flat_map(|line| columns.iter().map(move |column| (line, column)));
+        let inside: Vec<u16> =
+            pixels.map(|(line, column)| input[((line * width + column) * channels + channel) as usize]).collect();
+        let pooling = Pooling { method: Method::Average, window: Window { size, ..Window::PIXEL } };
+        let output = Shape { width: 1, height: 1, channels: 1 };
+        windows_pooled(&NetworkLayer { input: shape, output, ..layer.clone() }, &pooling, &inside)[0]
+    })
+}
+
+fn windows_pooled(layer: &NetworkLayer, pooling: &Pooling, input: &[u16]) -> Vec<u16> {
     let window = pooling.window;
     let nowhere = CubePlace { base: 0, line: 0, surface: 0 };
     let Shape { width, height, channels } = layer.input;
@@ -244,7 +272,7 @@ fn pooled(layer: &NetworkLayer, pooling: &Pooling, input: &[u16]) -> Vec<u16> {
         method: match pooling.method {
             Method::Max => PoolingMethod::Max,
             Method::Min => PoolingMethod::Min,
-            Method::Average => PoolingMethod::Average { padding: 0 },
+            Method::Average | Method::Mean => PoolingMethod::Average { padding: 0 },
         },
         kernel: window.size,
         stride: window.stride,

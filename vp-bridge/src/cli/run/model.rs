@@ -19,7 +19,7 @@ use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Description;
 use vp_onnx::lower::{LowerOptions, Lowered, RangeMethod, WeightScales};
 use vp_onnx::samples::{self, Answers, Labels, answers};
-use vp_onnx::{Distance, InputShape, LayerDistance, OpenedModel, PrepareOptions};
+use vp_onnx::{Distance, InputShape, LayerDistance, OpenedModel, PrepareOptions, is_table};
 use vp_tensors::Tensor;
 
 /// Classes that are told of an output, at most.
@@ -41,10 +41,14 @@ pub(in crate::cli) struct ModelArgs {
     #[arg(long, value_name = "NAME|FILE")]
     preprocess: Option<PathBuf>,
 
-    /// Samples (a folder of pictures or arrays, or a file) by whose ranges a float model is quantised to int8 [default: the input
-    /// alone]
-    #[arg(long, value_name = "FOLDER")]
+    /// Samples (a folder of pictures or arrays, or a file) by whose ranges a float model is quantised to int8, or the ranges
+    /// themselves: a calibration table as --save-calibration and NVIDIA's compiler have it, NAME.json [default: the input alone]
+    #[arg(long, value_name = "FOLDER|FILE")]
     calibrate: Option<PathBuf>,
+
+    /// File to write with the ranges by which a float model is quantised, for --calibrate: NAME.json
+    #[arg(long, value_name = "FILE", value_parser = table_file)]
+    save_calibration: Option<PathBuf>,
 
     /// Choice of ranges by samples: min-max, percentile=99.99, or entropy [default: min-max]
     #[arg(long, value_name = "METHOD")]
@@ -75,9 +79,10 @@ impl ModelArgs {
 
     /// Options about integers that a model in fp16 has no use for.
     fn unused(&self, lowered: &Lowered) -> Option<String> {
-        let ModelArgs { calibrate, ranges, scales, .. } = self;
+        let ModelArgs { calibrate, save_calibration, ranges, scales, .. } = self;
         let given = [
             ("--calibrate", calibrate.is_some()),
+            ("--save-calibration", save_calibration.is_some()),
             ("--ranges", ranges.is_some()),
             ("--scales", scales.is_some()),
         ];
@@ -89,10 +94,26 @@ impl ModelArgs {
         })
     }
 
-    /// Samples by whose ranges a model is quantised.
+    /// Writes the ranges by which a model was quantised, if that is asked.
+    fn save(&self, lowered: &Lowered) -> Result<(), Failure> {
+        match &self.save_calibration {
+            Some(file) if lowered.network.precision == Precision::Int8 => {
+                standard::write(file, lowered.calibration.to_json())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Samples, or the table, by whose ranges a model is quantised.
     pub(super) fn calibrates(&self) -> Option<&Path> {
         self.calibrate.as_deref()
     }
+}
+
+/// A file of a name that --calibrate takes for a table.
+fn table_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    is_table(&path).then_some(path).ok_or_else(|| format!("found `{text}`, expected a name that ends with .json"))
 }
 
 /// A model whose network runs.
@@ -136,6 +157,7 @@ pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
         }
         let input = lowered.encode(&inputs).map_err(Failure::new)?;
         let network = lowered.network.clone();
+        args.model.save(&lowered)?;
         opened.notes.extend(args.model.unused(&lowered));
         let model = BroughtModel {
             own_outputs,
@@ -170,6 +192,7 @@ pub(super) fn lowered(
     let given = given(&opened, inputs)?;
     let example = given.clone().unwrap_or_else(|| opened.example(1));
     let lowered = opened.lower(config, &options, &example).map_err(Failure::new)?;
+    args.save(&lowered)?;
     opened.notes.extend(args.unused(&lowered));
     Ok(LoweredModel { lowered, given, notes: opened.notes })
 }
@@ -189,7 +212,13 @@ fn options(reading: ReadingArgs, args: &ModelArgs) -> Result<PrepareOptions, Fai
         return Err(Failure::new("--input-size and --zeros are for networks whose weights are made up")
             .hint("--shape gives a model's input its size"));
     }
-    let ModelArgs { shape, preprocess, calibrate, ranges, scales, .. } = args;
+    let ModelArgs { shape, preprocess, calibrate, save_calibration, ranges, scales, .. } = args;
+    let files = [("--calibrate", calibrate), ("--save-calibration", save_calibration)];
+    standard::check_apart(files.into_iter().filter_map(|(option, file)| Some((option, file.as_deref()?))))?;
+    if let (Some(table), Some(_)) = (calibrate.as_deref().filter(|path| is_table(path)), ranges) {
+        let what = "--ranges is a choice by samples, and a calibration table has the ranges";
+        return Err(Failure::new(what).hint(format!("leave it out, or give samples in place of {}", table.display())));
+    }
     let lower = LowerOptions {
         precision: reading.precision,
         method: ranges.unwrap_or(LowerOptions::default().method),

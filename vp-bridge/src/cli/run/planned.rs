@@ -102,7 +102,7 @@ pub(in crate::cli) fn brought(
                     "{}: a model of floats, whose int8 codes need the ranges of its numbers",
                     path.display()
                 ))
-                .hint("--calibrate FOLDER gives samples, --input one"));
+                .hint("--calibrate FOLDER|FILE gives samples or a table of ranges, --input one sample"));
             }
             let input = given.map(|given| lowered.encode(&given)).transpose().map_err(Failure::new)?;
             // Others only give a cube's tensor the model's shape.

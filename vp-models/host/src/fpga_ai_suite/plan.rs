@@ -157,11 +157,14 @@ fn operation(layer: &NetworkLayer, filters: &mut Filters) -> Result<Operation, L
                 false => Operation::Convolution { window: turned(convolution.window), sums },
             }
         }
+        network::Operation::Pooling(pooling) if pooling.leaves_padding_out() => {
+            return Err(unknown("means that leave padding out", "count padding: method = \"average\""));
+        }
         network::Operation::Pooling(Pooling { method, window }) => {
             let method = match method {
                 Method::Max => graph::Pooling::Max,
                 Method::Min => graph::Pooling::Min,
-                Method::Average => graph::Pooling::Average,
+                Method::Average | Method::Mean => graph::Pooling::Average,
             };
             Operation::Pooling { window: turned(*window), method }
         }

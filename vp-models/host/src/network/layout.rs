@@ -327,8 +327,14 @@ impl Cube {
 
     /// Returns the part of the cube from a line on.
     pub(super) fn at_line(&self, y: u32) -> CubePlace {
+        self.at([0, y])
+    }
+
+    /// Returns the part of the cube from a column and a line on.
+    pub(super) fn at(&self, [x, y]: [u32; 2]) -> CubePlace {
+        let pixels = u64::from(y) * u64::from(self.room[0]) + u64::from(x);
         CubePlace {
-            place: self.place.plus(u64::from(y) * u64::from(self.line_stride())),
+            place: self.place.plus(pixels * u64::from(self.atom)),
             line_stride: self.line_stride(),
             surface_stride: self.surface_stride(),
         }

@@ -5,7 +5,7 @@ use super::draft::{Draft, DraftActivation, DraftKind};
 use super::drafter::Reason;
 use super::fit::{KernelFactors, bias, converter, factor, half, kernel_factors};
 use super::function::Function;
-use super::ranges::{RangeMethod, Ranges};
+use super::ranges::{Distribution, Ranges};
 use super::view::{CubeAxis, View};
 use super::{Code, Hardware};
 use std::sync::Arc;
@@ -133,7 +133,7 @@ impl<'a> Coded<'a> {
         let DraftActivation::Table(function, before) = self.draft.activation else {
             return Ok((None, converter(unit / scale, zero).ok_or_else(large)?));
         };
-        let seen = self.ranges.get(&before).map(|distribution| distribution.limits(RangeMethod::MinMax));
+        let seen = self.ranges.get(&before).map(Distribution::seen);
         let (low, high) = function.table_of_sums(seen);
         let of = |number: f64| f64::from(function.of(number as f32));
         // Answers have 16 bits and end there: as far as the output's codes go, whatever of that lies beyond the table.

@@ -97,7 +97,7 @@ struct GivenCodes {
 }
 
 fn is_average(draft: &Draft) -> bool {
-    matches!(draft.kind, DraftKind::Pooling(Pooling { method: Method::Average, .. }))
+    matches!(draft.kind, DraftKind::Pooling(Pooling { method: Method::Average | Method::Mean, .. }))
 }
 
 impl GivenCodes {
@@ -239,14 +239,17 @@ fn recode_behind(drafts: &mut Vec<Draft>, at: usize) -> usize {
 }
 
 /// Chooses the codes of all cubes.
+///
+/// # Errors
+/// The values of cubes that have neither codes nor a range.
 pub(crate) fn codes(
     drafts: &[Draft],
     (start, floats): (ValueId, &FloatGraph),
     hardware: &Hardware,
     (ranges, method): (&Ranges, RangeMethod),
-) -> CubeCodes {
+) -> Result<CubeCodes, Vec<ValueId>> {
     if !hardware.is_integer {
-        return CubeCodes { input: Code::ONE, drafts: vec![Code::ONE; drafts.len()] };
+        return Ok(CubeCodes { input: Code::ONE, drafts: vec![Code::ONE; drafts.len()] });
     }
     let mut sets = Sets((0..=drafts.len()).collect());
     for (at, draft) in drafts.iter().enumerate().filter(|(_, draft)| keeps_codes(draft)) {
@@ -255,7 +258,7 @@ pub(crate) fn codes(
     let values: Vec<Option<ValueId>> =
         std::iter::once(Some(start)).chain(drafts.iter().map(|draft| draft.value)).collect();
     let mut given: Vec<Option<Code>> = vec![None; values.len()];
-    let mut limits = vec![(0.0_f32, 0.0_f32); values.len()];
+    let mut limits: Vec<Option<(f32, f32)>> = vec![None; values.len()];
     let mut is_symmetric = vec![false; values.len()];
     for source in drafts.iter().filter(|draft| wants_zero(draft)).flat_map(|draft| &draft.sources) {
         let set = sets.of(place(*source));
@@ -266,15 +269,24 @@ pub(crate) fn codes(
         let set = sets.of(at);
         given[set] = given[set].or_else(|| of_model(floats, *value));
         if let Some(distribution) = ranges.get(value) {
-            let (low, high) = distribution.limits(method);
-            limits[set] = (limits[set].0.min(low), limits[set].1.max(high));
+            let ((low, high), known) = (distribution.limits(method), limits[set].unwrap_or_default());
+            limits[set] = Some((known.0.min(low), known.1.max(high)));
         }
+    }
+    let mut is_lacking = |at: usize| {
+        let set = sets.of(at);
+        given[set].is_none() && limits[set].is_none()
+    };
+    let lacking = values.iter().enumerate().filter_map(|(at, value)| value.filter(|_| is_lacking(at)));
+    let lacking: Vec<ValueId> = lacking.collect();
+    if !lacking.is_empty() {
+        return Err(lacking);
     }
     let mut code = |at: usize| {
         let set = sets.of(at);
-        given[set].unwrap_or_else(|| Code::of_range(limits[set], is_symmetric[set]))
+        given[set].unwrap_or_else(|| Code::of_range(limits[set].unwrap_or_default(), is_symmetric[set]))
     };
-    CubeCodes { input: code(0), drafts: (0..drafts.len()).map(|at| code(at + 1)).collect() }
+    Ok(CubeCodes { input: code(0), drafts: (0..drafts.len()).map(|at| code(at + 1)).collect() })
 }
 
 /// The code that the model gives a value, also as integers of 8 bits that it is already.

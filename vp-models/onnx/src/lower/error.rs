@@ -59,6 +59,12 @@ pub enum LowerError {
         /// Reason.
         error: Box<GraphError>,
     },
+    /// Values that need codes and of which neither samples nor a table tell the range.
+    #[error(
+        "no range is known of {}: give the calibration table a row for each, or samples in its place",
+        .0.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    )]
+    NoRange(Vec<String>),
     /// A sample that could not be had.
     #[error("{0}")]
     NoSample(String),

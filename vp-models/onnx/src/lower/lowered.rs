@@ -1,6 +1,6 @@
 //! A network made of a graph, with what is computed in floats before and behind it.
 
-use super::Code;
+use super::{CalibrationTable, Code};
 use super::coded::encoding;
 use super::view::View;
 use vp_host::network::{Encoding, Network, NetworkLayer, Operation, Shape};
@@ -87,6 +87,8 @@ pub struct Lowered {
     pub on_cpu: Vec<(String, String)>,
     /// True if the model has codes of its own.
     pub is_quantised: bool,
+    /// Ranges by which it is quantised; none in fp16.
+    pub calibration: CalibrationTable,
 }
 
 impl Lowered {

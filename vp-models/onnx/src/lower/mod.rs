@@ -1,10 +1,11 @@
 //! From a graph to a network: which unit does what, and the numbers in the hardware's codes.
 //!
-//! `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, and `transposed` parts transposed convolutions, `ranges` notes what values occur in
-//! samples, `drafter` with `nodes`, `moves`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
+//! `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, and `transposed` parts transposed
+//! convolutions, `shuffle` orders kernels whose channels become pixels, `ranges` notes what values occur in samples, and `calibration` keeps that in a file, `drafter` with `nodes`, `moves`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
 //! scale, `coded` makes the network's operations. What lies before the first unit and behind the last one stays in floats.
 
 mod by_cpu;
+mod calibration;
 mod code;
 mod coded;
 mod coded_convolution;
@@ -25,6 +26,7 @@ mod pairs;
 mod patterns;
 mod ranges;
 mod refused;
+mod shuffle;
 mod transposed;
 mod uses;
 mod view;
@@ -45,6 +47,7 @@ use vp_models::nvdla::numeric::Precision;
 use vp_tensors::{Graph, Node, Tensor, ValueId};
 
 pub(crate) use self::code::Code;
+pub use self::calibration::{CalibrationError, CalibrationFault, CalibrationTable};
 pub use self::error::LowerError;
 pub use self::lowered::{CodedTensor, LayerOrigin, Lowered, TailInput, TailSource};
 pub use self::moves::MOVED;
@@ -63,6 +66,14 @@ pub(crate) struct Hardware {
 /// Samples for calibration: each the tensors of the model's inputs.
 pub type Samples<'a> = &'a mut dyn Iterator<Item = Result<Vec<Tensor>, String>>;
 
+/// Source of the ranges by which a float model is quantised.
+pub enum Calibration<'a> {
+    /// What occurs in samples.
+    Samples(Samples<'a>),
+    /// A table.
+    Table(&'a CalibrationTable),
+}
+
 /// Makes a network of a graph for a configuration.
 ///
 /// # Errors
@@ -71,7 +82,7 @@ pub fn lower(
     graph: &Graph,
     config: &Config,
     options: &LowerOptions,
-    samples: Samples<'_>,
+    calibration: Calibration<'_>,
 ) -> Result<Lowered, LowerError> {
     if graph.inputs.len() != 1 {
         return Err(LowerError::Inputs(graph.inputs.len()));
@@ -79,11 +90,16 @@ pub fn lower(
     let floats = patterns::joined(floats(graph));
     let is_quantised = !floats.codes.is_empty();
     let hardware = hardware(config, options, is_quantised)?;
-    let ranges = match hardware.is_integer {
-        true if is_quantised => observed(&as_written(&floats), options.method, samples)?,
-        true => observed(&floats.graph, options.method, samples)?,
-        false => Ranges::new(),
+    let (ranges, method) = match calibration {
+        _ if !hardware.is_integer => (Ranges::new(), options.method),
+        Calibration::Table(table) => (table.ranges(&floats.graph), RangeMethod::MinMax),
+        Calibration::Samples(samples) => {
+            let written = is_quantised.then(|| as_written(&floats));
+            let graph = written.as_ref().unwrap_or(&floats.graph);
+            (observed(graph, options.method, samples)?, options.method)
+        }
     };
+    let options = &LowerOptions { method, ..*options };
     let mut refused = BTreeMap::new();
     // Each turn gives one layer more to the CPU.
     loop {
@@ -193,7 +209,11 @@ fn assembled(
             tail_places.iter_mut().filter(|place| **place == of).for_each(|place| *place = Some(new));
         }
     }
-    let mut codes = codes::codes(&drafts, (start, floats), hardware, (ranges, options.method));
+    let codes = codes::codes(&drafts, (start, floats), hardware, (ranges, options.method));
+    let mut codes = codes.map_err(|values| {
+        let names = values.into_iter().map(|value| floats.graph.value(value).name.clone());
+        LowerError::NoRange(names.collect())
+    })?;
     if hardware.is_integer {
         let before = drafts.len();
         codes::limit(&mut drafts, &mut order, &mut codes);
@@ -274,6 +294,7 @@ fn assembled(
         start,
         on_cpu: on_cpu.iter().map(|(at, why)| (name(at), why.clone())).collect(),
         is_quantised: !floats.codes.is_empty(),
+        calibration: CalibrationTable::of(&floats.graph, ranges, options.method),
         floats: as_written(floats),
     })))
 }

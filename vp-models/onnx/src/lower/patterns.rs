@@ -3,6 +3,7 @@
 //! A number between them that the model quantises is kept: then they stay as they are.
 
 use super::floats::FloatGraph;
+use super::shuffle::written_out;
 use super::uses::Uses;
 use std::sync::Arc;
 use vp_tensors::{
@@ -22,6 +23,7 @@ pub(crate) fn joined(floats: FloatGraph) -> FloatGraph {
         }
     }
     let mut floats = floats.without_dead();
+    floats.order_kernels_of_shuffles();
     floats.code_before_moves();
     floats
 }
@@ -41,6 +43,7 @@ impl Patterns<'_> {
             Operator::Binary(Binary::Mul) => self.gate(node),
             Operator::Binary(Binary::Div) => self.divided_gate(node),
             Operator::Conv(spatial) => self.padded(node, spatial),
+            Operator::Reshape { .. } => self.pixel_shuffle(node),
             Operator::Reduce { reduction: Reduction::Mean, axes, keeps: true } => {
                 let rank = self.floats.graph.value(node.inputs[0]?).shape.len() as i64;
                 let mut axes: Vec<i64> =
@@ -125,6 +128,12 @@ impl Patterns<'_> {
                 .any(|(of, three)| of == x && self.scalar(three) == Some(3.0));
             (is_it && adds).then_some(x)
         })
+    }
+
+    /// Channels that become pixels, by reshapes and a transposition.
+    fn pixel_shuffle(&self, node: &Node) -> Option<Made> {
+        let (operator, input) = written_out(self.floats, self.uses, node)?;
+        Some((operator, vec![Some(input)]))
     }
 
     /// A convolution whose input is padded with zeros before.

@@ -43,7 +43,7 @@ pub(crate) struct Distribution {
     /// Least and largest number, or zero.
     least: f32,
     most: f32,
-    /// Largest magnitude.
+    /// Largest magnitude that may have a code.
     largest: f32,
     /// Magnitude at the end of the last bin: it doubles when a larger one comes.
     end: f32,
@@ -58,6 +58,12 @@ impl Distribution {
     fn new(method: RangeMethod) -> Distribution {
         let bins = if method == RangeMethod::MinMax { Vec::new() } else { vec![0; BINS] };
         Distribution { least: 0.0, most: 0.0, largest: 0.0, end: 0.0, bins }
+    }
+
+    /// A distribution of which only its limits are known: those of what is to have codes, and those of what occurs.
+    pub(crate) fn of_limits(coded: (f32, f32), (least, most): (f32, f32)) -> Distribution {
+        let largest = coded.1.max(-coded.0);
+        Distribution { least, most, largest, end: 0.0, bins: Vec::new() }
     }
 
     fn add(&mut self, numbers: &[f32]) {
@@ -90,6 +96,11 @@ impl Distribution {
     pub(crate) fn limits(&self, method: RangeMethod) -> (f32, f32) {
         let bound = self.bound(method);
         (self.least.max(-bound), self.most.min(bound))
+    }
+
+    /// The least and the largest number that occurs.
+    pub(crate) fn seen(&self) -> (f32, f32) {
+        (self.least, self.most)
     }
 
     /// The largest magnitude that is to have a code.

@@ -84,9 +84,11 @@ impl Drafter<'_> {
             cpu!("its windows are not of two axes")
         };
         let pads = [window.before, window.after].concat().iter().any(|padding| *padding > 0);
-        // PDP divides by the size of the window, whatever of it is padding.
-        if pads && (!counts_padding || pooling.rounds_up) {
-            cpu!("PDP counts padding as a part of what it divides by");
+        if pads && !counts_padding {
+            return self.pool(at, &pooling.spatial, Method::Mean, input, output);
+        }
+        if pads && pooling.rounds_up {
+            cpu!("PDP counts all of its windows' padding, and this mean not what rounding up adds");
         }
         let is_plain = window.size.iter().all(|size| *size <= MOST_SUMMED) && window.dilation == [1; 2];
         if (self.recodes(input, output) || pads && self.has_zero_point(input)) && is_plain {

@@ -422,7 +422,7 @@ impl Converter {
     pub const NONE: Converter = Converter { offset: 0, scale: 1, shift: 0 };
 }
 
-/// Pooling. Padding takes no part in it.
+/// Pooling. Padding takes no part in the largest and the smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pooling {
     /// Function of the elements in a window.
@@ -441,6 +441,16 @@ pub enum Method {
     Min,
     /// Sum of the window divided by its size, where padding counts as zeros.
     Average,
+    /// Sum of what a window has of the input divided by its number of elements there (ONNX: `count_include_pad = 0`).
+    Mean,
+}
+
+impl Pooling {
+    /// Returns true if windows that reach into padding are divided by less than their size.
+    pub(crate) fn leaves_padding_out(&self) -> bool {
+        let Window { before, after, .. } = self.window;
+        self.method == Method::Mean && [before, after] != [[0; 2]; 2]
+    }
 }
 
 /// The first cube times a factor, and the second one shifted left; then activation and conversion.

@@ -234,7 +234,7 @@ impl Maker {
             Operation::Convolution(Convolution { added: Some(_), .. }) => aim,
             Operation::Convolution(convolution) => activated(aim, &convolution.activation),
             Operation::Sum(sum) => activated(aim, &sum.activation),
-            Operation::Pooling(Pooling { method: Method::Average, .. }) => 0.8 * input,
+            Operation::Pooling(Pooling { method: Method::Average | Method::Mean, .. }) => 0.8 * input,
             Operation::Pooling(_) => {
                 if is_float {
                     1.3 * input

@@ -18,6 +18,7 @@ mod order;
 mod outline;
 mod parts;
 mod placement;
+mod pooling;
 mod stages;
 mod step;
 mod steps;

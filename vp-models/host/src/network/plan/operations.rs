@@ -5,6 +5,7 @@ use super::adapted::SliceWay;
 use super::batch::Batch;
 use super::order::{in_order, readers};
 use super::parts::parts;
+use super::pooling::has_empty_windows;
 use super::stages::{Channelwise, look_up};
 use super::task::Task;
 use super::tiles::by_winograd;
@@ -57,6 +58,9 @@ pub(super) fn check(network: &Network) -> Result<(), PlanError> {
                 "give a layer of the kind \"scaling\" a `look_up`",
             )),
             Operation::Convolution(convolution) => refused(convolution, network.precision),
+            Operation::Pooling(pooling) if pooling.leaves_padding_out() && has_empty_windows(pooling, layer) => {
+                Some(("means of windows that lie in padding alone", "give it less padding"))
+            }
             Operation::Sum(Sum { activation: Activation::PRelu(_), .. }) => {
                 Some(("PReLU of a sum", PRELU_ALONE))
             }
@@ -269,13 +273,13 @@ fn lacking(operation: &Operation, config: &Config) -> Option<(&'static str, &'st
 /// the whole cube, windows read all of it, and the line buffer holds it.
 fn pooling_behind(network: &Network, readers: &[usize], task: &Task) -> Option<usize> {
     let &[reader] = readers else { return None };
-    let NetworkLayer { operation: Operation::Pooling(Pooling { window, .. }), input, output, .. } =
-        &network.layers[reader]
+    let NetworkLayer { operation: Operation::Pooling(pooling), input, output, .. } = &network.layers[reader]
     else {
         return None;
     };
     let [part] = task.parts.as_slice() else { return None };
     let lines = part.cuts.iter().all(|cut| cut.outputs.len() as u32 == input.height);
-    let (_, read) = window.ending(*input);
-    (lines && read == *input && is_whole(window, *input, *output)).then_some(reader)
+    let (_, read) = pooling.window.ending(*input);
+    let is_one_layer = !pooling.leaves_padding_out() && is_whole(&pooling.window, *input, *output);
+    (lines && read == *input && is_one_layer).then_some(reader)
 }

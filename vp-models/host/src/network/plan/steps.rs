@@ -28,7 +28,7 @@ use vp_models::nvdla::encode::Encoded;
 use vp_models::nvdla::glb::InterruptSource;
 use vp_models::nvdla::refused::Refused;
 use vp_models::nvdla::registers::Unit;
-use vp_models::nvdla::{cdp, pdp, sdp};
+use vp_models::nvdla::{cdp, sdp};
 
 /// A step and what it touches.
 pub(super) struct Planned {
@@ -344,7 +344,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds a step of an engine and its read DMA, which work alone, as [`push`](Self::push) does.
-    fn push_alone(
+    pub(super) fn push_alone(
         &mut self,
         task: &Task,
         (source, units): (InterruptSource, [Unit; 2]),
@@ -500,31 +500,6 @@ impl<'a> Planner<'a> {
             buffer: cut.buffer,
             cubes: self.cubes(layer.sources[0]),
         }
-    }
-
-    /// A pooling from memory to memory.
-    fn pooling(&mut self, task: &Task, layer: &NetworkLayer, pooling: &Pooling) -> Result<(), Refused> {
-        let &Pooling { method, window } = pooling;
-        let (source, made) = (self.cube(layer.sources[0]), self.cube(Some(task.layer)));
-        // Columns behind the last window do no harm.
-        let (window, Shape { height, .. }) = window.ending(source.shape);
-        let pool = Pool {
-            precision: self.network.precision,
-            input: Shape { height, ..source.shape },
-            output: made.shape,
-            method,
-            window,
-            source: Some(source.at_line(0)),
-            destination: made.at_line(0),
-        };
-        let encoded = self.pooling_registers(&pool)?;
-        self.push_alone(task, (InterruptSource::Pdp, [Unit::PdpRdma, Unit::Pdp]), &encoded, None);
-        Ok(())
-    }
-
-    fn pooling_registers(&self, pool: &Pool) -> Result<Encoded, Refused> {
-        let hardware = pdp::layer::Hardware::from(self.config);
-        pool.layer(self.config.memory_atom).encode(self.config.register_map, &hardware)
     }
 
     /// A normalisation from memory to memory.

@@ -32,8 +32,8 @@ impl Pool {
             method: match self.method {
                 Method::Max => layer::Method::Max,
                 Method::Min => layer::Method::Min,
-                // Padding counts as zeros, however many columns of a window are missing.
-                Method::Average => layer::Method::Average(Average {
+                // Padding counts as zeros, however many columns of a window are missing; a region of a mean has none.
+                Method::Average | Method::Mean => layer::Method::Average(Average {
                     reciprocal_width: Average::reciprocal(window.size[0], precision),
                     reciprocal_height: Average::reciprocal(window.size[1], precision),
                     padding: [0; 7],

@@ -1,0 +1,220 @@
+//! Ranges of a float model's values as a file, in the form of the calibration tables of NVIDIA's compiler (`--calibtable`): a JSON object
+//! with `scale`, `min`, `max` and `offset` for each name.
+
+use super::ranges::{Distribution, RangeMethod, Ranges};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use vp_tensors::{Graph, ValueId};
+
+/// Bytes of a file, at most.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Steps of a code of 8 bits from zero to the largest.
+const STEPS: f32 = 127.0;
+
+/// Ranges of values, by their names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CalibrationTable(BTreeMap<String, Range>);
+
+/// Range of a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Range {
+    /// Least and largest number that are to have codes.
+    coded: (f32, f32),
+    /// Least and largest number that occurs.
+    seen: (f32, f32),
+}
+
+/// Error of a calibration table.
+#[derive(Debug, Error)]
+#[error("{}: {fault}", file.display())]
+pub struct CalibrationError {
+    /// The file.
+    pub file: PathBuf,
+    /// Text that says what is wrong with it.
+    pub fault: CalibrationFault,
+}
+
+/// Fault of a calibration table.
+#[derive(Debug, Error)]
+pub enum CalibrationFault {
+    /// A file that cannot be read.
+    #[error("cannot read: {0}")]
+    Unreadable(#[from] std::io::Error),
+    /// A file that is too large.
+    #[error("larger than {} MiB", MOST_BYTES >> 20)]
+    Large,
+    /// No JSON, or not of such a table.
+    #[error("no calibration table, which has {{\"tensor\": {{\"scale\": 0.1, \"min\": 0, \"max\": 0, \"offset\": 0}}}}: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A row that gives no range.
+    #[error("`{name}`: {why}")]
+    Row {
+        /// Name of the value.
+        name: String,
+        /// Text that says what would be right.
+        why: &'static str,
+    },
+    /// No row at all.
+    #[error("no ranges in it")]
+    Empty,
+}
+
+/// A row as the file has it.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Row {
+    /// Numbers of one step of a code.
+    scale: f32,
+    /// Least and largest number that are to have codes; both 0 where `scale` alone counts.
+    min: f32,
+    max: f32,
+    offset: f32,
+    /// Least and largest number that occurs, where those are others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lowest: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    highest: Option<f32>,
+}
+
+impl CalibrationTable {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no table, or has a row without a range.
+    pub fn load(path: &Path) -> Result<CalibrationTable, CalibrationError> {
+        let text = || {
+            let mut bytes = Vec::new();
+            let file = std::fs::File::open(path)?;
+            file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+            match bytes.len() as u64 > MOST_BYTES {
+                true => Err(CalibrationFault::Large),
+                false => Ok(bytes),
+            }
+        };
+        let table = text().and_then(|bytes| CalibrationTable::parse(&bytes));
+        table.map_err(|fault| CalibrationError { file: path.to_owned(), fault })
+    }
+
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    /// When they are no table, or have a row without a range.
+    pub fn parse(bytes: &[u8]) -> Result<CalibrationTable, CalibrationFault> {
+        let rows: BTreeMap<String, Row> = serde_json::from_slice(bytes)?;
+        if rows.is_empty() {
+            return Err(CalibrationFault::Empty);
+        }
+        let ranges = rows.into_iter().map(|(name, row)| match Range::of(row) {
+            Ok(range) => Ok((name, range)),
+            Err(why) => Err(CalibrationFault::Row { name, why }),
+        });
+        ranges.collect::<Result<_, _>>().map(CalibrationTable)
+    }
+
+    /// The table as a file.
+    pub fn to_json(&self) -> String {
+        let rows: BTreeMap<&str, Row> =
+            self.0.iter().map(|(name, range)| (name.as_str(), range.row())).collect();
+        serde_json::to_string_pretty(&rows).unwrap_or_default() + "\n"
+    }
+
+    /// The table of ranges that were seen in samples. Values that the graph does not have are steps of quantising it.
+    pub(super) fn of(graph: &Graph, ranges: &Ranges, method: RangeMethod) -> CalibrationTable {
+        let mut table: BTreeMap<String, Range> = BTreeMap::new();
+        let known = ranges.iter().filter_map(|(id, seen)| Some((graph.values.get(id.0)?, seen)));
+        for (value, distribution) in known {
+            let range = Range { coded: distribution.limits(method), seen: distribution.seen() };
+            table
+                .entry(value.name.clone())
+                .and_modify(|known| *known = known.with(range))
+                .or_insert(range);
+        }
+        CalibrationTable(table)
+    }
+
+    /// Ranges of those values of a graph that it has.
+    pub(super) fn ranges(&self, graph: &Graph) -> Ranges {
+        let known = graph.values.iter().enumerate().filter_map(|(at, value)| {
+            let range = self.0.get(&value.name)?;
+            Some((ValueId(at), Distribution::of_limits(range.coded, range.seen)))
+        });
+        known.collect()
+    }
+}
+
+impl Range {
+    fn of(row: Row) -> Result<Range, &'static str> {
+        let Row { scale, min, max, offset, lowest, highest } = row;
+        let numbers = [scale, min, max, offset, lowest.unwrap_or(0.0), highest.unwrap_or(0.0)];
+        if numbers.iter().any(|number| !number.is_finite()) {
+            return Err("a number is not finite");
+        }
+        let coded = match (min, max) {
+            (min, max) if min < max => (min.min(0.0), max.max(0.0)),
+            (min, max) if min > max => return Err("`min` is larger than `max`"),
+            _ if scale < 0.0 => return Err("`scale` is below 0"),
+            _ if offset != 0.0 => return Err("an `offset` wants `min` and `max` beside it"),
+            _ => (-STEPS * scale, STEPS * scale),
+        };
+        let seen = (lowest.unwrap_or(coded.0).min(coded.0), highest.unwrap_or(coded.1).max(coded.1));
+        Ok(Range { coded, seen })
+    }
+
+    fn row(self) -> Row {
+        let ((min, max), (lowest, highest)) = (self.coded, self.seen);
+        let differs = |one: f32, other: f32| (one != other).then_some(other);
+        Row {
+            scale: max.max(-min) / STEPS,
+            min,
+            max,
+            offset: 0.0,
+            lowest: differs(min, lowest),
+            highest: differs(max, highest),
+        }
+    }
+
+    fn with(self, other: Range) -> Range {
+        let widest = |one: (f32, f32), other: (f32, f32)| (one.0.min(other.0), one.1.max(other.1));
+        Range { coded: widest(self.coded, other.coded), seen: widest(self.seen, other.seen) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_nvidias_compiler_are_read() {
+        let text = br#"{"data": {"scale": 0.5, "min": 0, "max": 0, "offset": 0}, "conv1": {"scale": 1, "min": -3, "max": 5.5, "offset": 0}}"#;
+        let table = CalibrationTable::parse(text).unwrap();
+        let coded: Vec<_> = table.0.iter().map(|(name, range)| (name.as_str(), range.coded)).collect();
+        assert_eq!(coded, [("conv1", (-3.0, 5.5)), ("data", (-63.5, 63.5))]);
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_it_was() {
+        let range = Range { coded: (-0.1, 1.3), seen: (-0.1, 17.7) };
+        let plain = Range { coded: (0.0, f32::MIN_POSITIVE), seen: (0.0, f32::MIN_POSITIVE) };
+        let table = CalibrationTable([("a".to_owned(), range), ("b".to_owned(), plain)].into());
+        assert_eq!(CalibrationTable::parse(table.to_json().as_bytes()).unwrap(), table);
+    }
+
+    #[test]
+    fn rows_without_a_range_are_refused() {
+        for (row, why) in [
+            (r#""min": 2, "max": 1"#, "`x`: `min` is larger than `max`"),
+            (r#""scale": -1"#, "`x`: `scale` is below 0"),
+            (r#""scale": 1, "offset": 3"#, "`x`: an `offset` wants `min` and `max` beside it"),
+            (r#""scale": 1e39"#, "`x`: a number is not finite"),
+            (r#""scal": 1"#, "unknown field `scal`"),
+        ] {
+            let error = CalibrationTable::parse(format!("{{\"x\": {{{row}}}}}").as_bytes()).unwrap_err();
+            assert!(error.to_string().contains(why), "{error}");
+        }
+        assert_eq!(CalibrationTable::parse(b"{}").unwrap_err().to_string(), "no ranges in it");
+    }
+}
