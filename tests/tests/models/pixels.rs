@@ -5,7 +5,8 @@ use crate::graphs::spatial;
 use vp_models::nvdla::numeric::Precision;
 use vp_onnx::Distance;
 use vp_tensors::{
-    CoordinateTransformation, Elements, Interpolation, NearestMode, Operator, Resize, Spatial, Tensor, ValueId,
+    CoordinateTransformation, Elements, Interpolation, NearestMode, Operator, Resize, Spatial, Tensor,
+    ValueId,
 };
 
 /// Runs a graph whose middle is what makes more pixels; no CPU may be in it.
@@ -115,16 +116,16 @@ fn a_transposed_convolution_at_the_end_is_the_units() {
     ran(&lowered, "nv_full", &input);
 }
 
-/// In both orders of channels; a function between moves with them.
+/// In both orders of channels, of whole atoms or not; a function between moves with them.
 #[test]
 fn blocks_of_channels_become_pixels() {
-    for is_column_first in [false, true] {
+    for (is_column_first, channels) in [(false, 32), (true, 32), (false, 3), (true, 3)] {
         check(|draw, from| {
-            let made = draw.convolution(from, 4 * 32, &spatial(1, 1, 0, 1));
+            let made = draw.convolution(from, 4 * channels, &spatial(1, 1, 0, 1));
             let made = draw.relu(made);
             let [batch, _, height, width] = draw.shape(made)[..] else { panic!("a cube") };
             let operator = Operator::DepthToSpace { block: 2, is_column_first };
-            draw.node(operator, &[made], &[batch, 32, 2 * height, 2 * width])
+            draw.node(operator, &[made], &[batch, channels, 2 * height, 2 * width])
         });
     }
 }

@@ -27,7 +27,8 @@ impl Witness {
     pub(crate) fn new(place: &ServerPlace, share: bool, lab: &Lab) -> Result<Witness, String> {
         let address = place.address.clone();
         let host = place.connect(lab, RemoteOptions { share, ..RemoteOptions::default() })?;
-        let register = RegisterMap::Small.address(Unit::Sdp, sdp::D_DATA_CUBE_WIDTH).ok_or("no such register")?;
+        let register =
+            RegisterMap::Small.address(Unit::Sdp, sdp::D_DATA_CUBE_WIDTH).ok_or("no such register")?;
         let mut witness = Witness { host, address, register, written: 0 };
         witness.write().map_err(|why| witness.of(&why))?;
         Ok(witness)

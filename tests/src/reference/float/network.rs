@@ -252,8 +252,9 @@ fn means(layer: &NetworkLayer, window: Window, input: &[u16]) -> Vec<u16> {
         let size = [columns.len() as u32, lines.len() as u32];
         let shape = Shape { width: size[0], height: size[1], channels: 1 };
         let pixels = lines.iter().flat_map(|line| columns.iter().map(move |column| (line, column)));
-        let inside: Vec<u16> =
-            pixels.map(|(line, column)| input[((line * width + column) * channels + channel) as usize]).collect();
+        let inside: Vec<u16> = pixels
+            .map(|(line, column)| input[((line * width + column) * channels + channel) as usize])
+            .collect();
         let pooling = Pooling { method: Method::Average, window: Window { size, ..Window::PIXEL } };
         let output = Shape { width: 1, height: 1, channels: 1 };
         windows_pooled(&NetworkLayer { input: shape, output, ..layer.clone() }, &pooling, &inside)[0]

@@ -113,7 +113,9 @@ impl ModelArgs {
 /// A file of a name that --calibrate takes for a table.
 fn table_file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    is_table(&path).then_some(path).ok_or_else(|| format!("found `{text}`, expected a name that ends with .json"))
+    is_table(&path)
+        .then_some(path)
+        .ok_or_else(|| format!("found `{text}`, expected a name that ends with .json"))
 }
 
 /// A model whose network runs.
@@ -217,7 +219,9 @@ fn options(reading: ReadingArgs, args: &ModelArgs) -> Result<PrepareOptions, Fai
     standard::check_apart(files.into_iter().filter_map(|(option, file)| Some((option, file.as_deref()?))))?;
     if let (Some(table), Some(_)) = (calibrate.as_deref().filter(|path| is_table(path)), ranges) {
         let what = "--ranges is a choice by samples, and a calibration table has the ranges";
-        return Err(Failure::new(what).hint(format!("leave it out, or give samples in place of {}", table.display())));
+        return Err(
+            Failure::new(what).hint(format!("leave it out, or give samples in place of {}", table.display()))
+        );
     }
     let lower = LowerOptions {
         precision: reading.precision,

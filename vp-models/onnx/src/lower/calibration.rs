@@ -48,7 +48,9 @@ pub enum CalibrationFault {
     #[error("larger than {} MiB", MOST_BYTES >> 20)]
     Large,
     /// No JSON, or not of such a table.
-    #[error("no calibration table, which has {{\"tensor\": {{\"scale\": 0.1, \"min\": 0, \"max\": 0, \"offset\": 0}}}}: {0}")]
+    #[error(
+        "no calibration table, which has {{\"tensor\": {{\"scale\": 0.1, \"min\": 0, \"max\": 0, \"offset\": 0}}}}: {0}"
+    )]
     Json(#[from] serde_json::Error),
     /// A row that gives no range.
     #[error("`{name}`: {why}")]
@@ -128,10 +130,7 @@ impl CalibrationTable {
         let known = ranges.iter().filter_map(|(id, seen)| Some((graph.values.get(id.0)?, seen)));
         for (value, distribution) in known {
             let range = Range { coded: distribution.limits(method), seen: distribution.seen() };
-            table
-                .entry(value.name.clone())
-                .and_modify(|known| *known = known.with(range))
-                .or_insert(range);
+            table.entry(value.name.clone()).and_modify(|known| *known = known.with(range)).or_insert(range);
         }
         CalibrationTable(table)
     }

@@ -1,8 +1,8 @@
 //! A network made of a graph, with what is computed in floats before and behind it.
 
-use super::{CalibrationTable, Code};
 use super::coded::encoding;
 use super::view::View;
+use super::{CalibrationTable, Code};
 use vp_host::network::{Encoding, Network, NetworkLayer, Operation, Shape};
 use vp_models::nvdla::numeric::Precision;
 use vp_tensors::{Graph, GraphError, Tensor, ValueId};

@@ -46,8 +46,8 @@ use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
 use vp_tensors::{Graph, Node, Tensor, ValueId};
 
-pub(crate) use self::code::Code;
 pub use self::calibration::{CalibrationError, CalibrationFault, CalibrationTable};
+pub(crate) use self::code::Code;
 pub use self::error::LowerError;
 pub use self::lowered::{CodedTensor, LayerOrigin, Lowered, TailInput, TailSource};
 pub use self::moves::MOVED;

@@ -9,7 +9,7 @@ use vp_tensors::{AutoPad, Node, Operator, Spatial, Tensor, ValueId};
 const MOST_STRIDE: usize = 8;
 
 /// Channels of the widest atom: parts of so many lie apart in one cube.
-const WHOLE_ATOMS: usize = 32;
+pub(super) const WHOLE_ATOMS: usize = 32;
 
 /// Places of the output along an axis that leave one remainder by the stride, as windows over the input.
 #[derive(Clone, Copy, Debug, PartialEq)]

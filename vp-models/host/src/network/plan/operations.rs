@@ -58,7 +58,9 @@ pub(super) fn check(network: &Network) -> Result<(), PlanError> {
                 "give a layer of the kind \"scaling\" a `look_up`",
             )),
             Operation::Convolution(convolution) => refused(convolution, network.precision),
-            Operation::Pooling(pooling) if pooling.leaves_padding_out() && has_empty_windows(pooling, layer) => {
+            Operation::Pooling(pooling)
+                if pooling.leaves_padding_out() && has_empty_windows(pooling, layer) =>
+            {
                 Some(("means of windows that lie in padding alone", "give it less padding"))
             }
             Operation::Sum(Sum { activation: Activation::PRelu(_), .. }) => {

@@ -155,7 +155,10 @@ mod tests {
     fn windows_at_an_edge_are_runs_of_their_own() {
         assert_eq!(runs(7, [3, 1, 1], 7), [[0, 1, 0, 2], [1, 5, 0, 3], [6, 1, 5, 2]]);
         // Two windows in the padding before, one behind.
-        assert_eq!(runs(6, [5, 2, 4], 5), [[0, 1, 0, 1], [1, 1, 0, 3], [2, 1, 0, 5], [3, 1, 2, 4], [4, 1, 4, 2]]);
+        assert_eq!(
+            runs(6, [5, 2, 4], 5),
+            [[0, 1, 0, 1], [1, 1, 0, 3], [2, 1, 0, 5], [3, 1, 2, 4], [4, 1, 4, 2]]
+        );
         // Wider than the input on both sides.
         assert_eq!(runs(2, [5, 1, 2], 2), [[0, 1, 0, 2], [1, 1, 0, 2]]);
         assert_eq!(runs(9, [3, 3, 0], 3), [[0, 3, 0, 3]]);
