@@ -114,6 +114,27 @@ fn a_model_is_planned_and_studied() {
     assert!(text.contains("4 points, 0 failed"), "{text}");
 }
 
+/// The file is written by a run and read by a compilation.
+#[test]
+fn ranges_are_kept_in_a_calibration_table() {
+    let (folder, model) = (tempfile::tempdir().unwrap(), digits("digits.onnx"));
+    let (model, (input, _)) = (model.to_str().unwrap(), sample(&folder, 0));
+    let [table, again, loadable] =
+        ["ranges.json", "again.json", "digits.nvdla"].map(|name| folder.path().join(name));
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let (ended, _, error) = vp(&["run", model, "--input", &input, "--save-calibration", &path(&table)]);
+    assert!(ended.status.success(), "{error}");
+    let rows: Value = serde_json::from_slice(&std::fs::read(&table).unwrap()).unwrap();
+    assert!(
+        rows.as_object().unwrap().values().all(|row| row["scale"].is_f64() && row["offset"] == 0.0),
+        "{rows}"
+    );
+    let kept = ["--calibrate", &path(&table), "--save-calibration", &path(&again)];
+    let (ended, _, error) = vp(&[&["compile", model, "--output", &path(&loadable)][..], &kept].concat());
+    assert!(ended.status.success() && loadable.exists(), "{error}");
+    assert_eq!(std::fs::read(&again).unwrap(), std::fs::read(&table).unwrap());
+}
+
 #[test]
 fn what_is_wrong_is_one_line_with_what_would_be_right() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,11 +145,18 @@ fn what_is_wrong_is_one_line_with_what_would_be_right() {
     let picture = folder.path().join("two.pgm");
     std::fs::write(&picture, "P2 2 1 255 1 2\n").unwrap();
     let picture = picture.to_str().unwrap();
+    let table = folder.path().join("table.json");
+    std::fs::write(&table, r#"{"x": {"min": 2, "max": 1}}"#).unwrap();
+    let table = table.to_str().unwrap();
     for (arguments, told) in [
         (vec![broken.to_str().unwrap()], "this is not an ONNX model"),
         (vec![model, "--input", picture], "--preprocess imagenet"),
         (vec![model, "--shape", "1x3x8"], "the model has 1x1x8x8"),
         (vec![model, "--ranges", "widest"], "expected min-max"),
+        (vec![model, "--calibrate", table], "table.json: `x`: `min` is larger than `max`"),
+        (vec![model, "--calibrate", table, "--ranges", "entropy"], "a calibration table has the ranges"),
+        (vec![model, "--save-calibration", "ranges.txt"], "expected a name that ends with .json"),
+        (vec![model, "--calibrate", table, "--save-calibration", table], "--save-calibration"),
         (vec![model, "--precision", "fp16", "--platform", "nv_small"], "nv_full has fp16"),
         (vec![model, "--zeros", "0.5"], "networks whose weights are made up"),
         (vec!["digits", "--distance"], "are for ONNX models"),
