@@ -2,6 +2,7 @@
 
 mod calibration;
 mod codes;
+mod equalised;
 mod floats;
 mod functions;
 mod graphs;

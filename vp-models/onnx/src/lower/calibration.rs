@@ -1,6 +1,7 @@
 //! Ranges of a float model's values as a file, in the form of the calibration tables of NVIDIA's compiler (`--calibtable`): a JSON object
 //! with `scale`, `min`, `max` and `offset` for each name.
 
+use super::equalised::Factors;
 use super::ranges::{Distribution, RangeMethod, Ranges};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,7 +18,15 @@ const STEPS: f32 = 127.0;
 
 /// Ranges of values, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CalibrationTable(BTreeMap<String, Range>);
+pub struct CalibrationTable(BTreeMap<String, TableRow>);
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq)]
+struct TableRow {
+    range: Range,
+    /// Factors of its channels, by which its numbers are divided before they get codes.
+    factors: Option<Vec<f32>>,
+}
 
 /// Range of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,7 +75,7 @@ pub enum CalibrationFault {
 }
 
 /// A row as the file has it.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Row {
     /// Numbers of one step of a code.
@@ -80,6 +89,9 @@ struct Row {
     lowest: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     highest: Option<f32>,
+    /// Factors of its channels: all other numbers are of what is divided by them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel_factors: Option<Vec<f32>>,
 }
 
 impl CalibrationTable {
@@ -110,27 +122,35 @@ impl CalibrationTable {
         if rows.is_empty() {
             return Err(CalibrationFault::Empty);
         }
-        let ranges = rows.into_iter().map(|(name, row)| match Range::of(row) {
-            Ok(range) => Ok((name, range)),
+        let rows = rows.into_iter().map(|(name, row)| match TableRow::of(row) {
+            Ok(row) => Ok((name, row)),
             Err(why) => Err(CalibrationFault::Row { name, why }),
         });
-        ranges.collect::<Result<_, _>>().map(CalibrationTable)
+        rows.collect::<Result<_, _>>().map(CalibrationTable)
     }
 
     /// The table as a file.
     pub fn to_json(&self) -> String {
         let rows: BTreeMap<&str, Row> =
-            self.0.iter().map(|(name, range)| (name.as_str(), range.row())).collect();
+            self.0.iter().map(|(name, row)| (name.as_str(), row.written())).collect();
         serde_json::to_string_pretty(&rows).unwrap_or_default() + "\n"
     }
 
     /// The table of ranges that were seen in samples. Values that the graph does not have are steps of quantising it.
-    pub(super) fn of(graph: &Graph, ranges: &Ranges, method: RangeMethod) -> CalibrationTable {
-        let mut table: BTreeMap<String, Range> = BTreeMap::new();
+    pub(super) fn of(
+        graph: &Graph,
+        ranges: &Ranges,
+        method: RangeMethod,
+        factors: &Factors,
+    ) -> CalibrationTable {
+        let mut table: BTreeMap<String, TableRow> = BTreeMap::new();
         let known = ranges.iter().filter_map(|(id, seen)| Some((graph.values.get(id.0)?, seen)));
         for (value, distribution) in known {
             let range = Range { coded: distribution.limits(method), seen: distribution.seen() };
-            table.entry(value.name.clone()).and_modify(|known| *known = known.with(range)).or_insert(range);
+            table
+                .entry(value.name.clone())
+                .and_modify(|known| known.range = known.range.with(range))
+                .or_insert_with(|| TableRow { range, factors: factors.get(&value.name).cloned() });
         }
         CalibrationTable(table)
     }
@@ -138,16 +158,36 @@ impl CalibrationTable {
     /// Ranges of those values of a graph that it has.
     pub(super) fn ranges(&self, graph: &Graph) -> Ranges {
         let known = graph.values.iter().enumerate().filter_map(|(at, value)| {
-            let range = self.0.get(&value.name)?;
-            Some((ValueId(at), Distribution::of_limits(range.coded, range.seen)))
+            let Range { coded, seen } = self.0.get(&value.name)?.range;
+            Some((ValueId(at), Distribution::of_limits(coded, seen)))
         });
         known.collect()
+    }
+
+    /// Factors of channels.
+    pub(super) fn factors(&self) -> Factors {
+        let rows = self.0.iter().filter_map(|(name, row)| Some((name.clone(), row.factors.clone()?)));
+        rows.collect()
+    }
+}
+
+impl TableRow {
+    fn of(row: Row) -> Result<TableRow, &'static str> {
+        let is_power = |factor: &f32| factor.is_normal() && *factor > 0.0 && factor.log2().fract() == 0.0;
+        match &row.channel_factors {
+            Some(factors) if !factors.iter().all(is_power) => Err("`channel_factors` are powers of two"),
+            factors => Ok(TableRow { factors: factors.clone(), range: Range::of(&row)? }),
+        }
+    }
+
+    fn written(&self) -> Row {
+        Row { channel_factors: self.factors.clone(), ..self.range.row() }
     }
 }
 
 impl Range {
-    fn of(row: Row) -> Result<Range, &'static str> {
-        let Row { scale, min, max, offset, lowest, highest } = row;
+    fn of(row: &Row) -> Result<Range, &'static str> {
+        let &Row { scale, min, max, offset, lowest, highest, .. } = row;
         let numbers = [scale, min, max, offset, lowest.unwrap_or(0.0), highest.unwrap_or(0.0)];
         if numbers.iter().any(|number| !number.is_finite()) {
             return Err("a number is not finite");
@@ -173,6 +213,7 @@ impl Range {
             offset: 0.0,
             lowest: differs(min, lowest),
             highest: differs(max, highest),
+            channel_factors: None,
         }
     }
 
@@ -190,7 +231,7 @@ mod tests {
     fn tables_of_nvidias_compiler_are_read() {
         let text = br#"{"data": {"scale": 0.5, "min": 0, "max": 0, "offset": 0}, "conv1": {"scale": 1, "min": -3, "max": 5.5, "offset": 0}}"#;
         let table = CalibrationTable::parse(text).unwrap();
-        let coded: Vec<_> = table.0.iter().map(|(name, range)| (name.as_str(), range.coded)).collect();
+        let coded: Vec<_> = table.0.iter().map(|(name, row)| (name.as_str(), row.range.coded)).collect();
         assert_eq!(coded, [("conv1", (-3.0, 5.5)), ("data", (-63.5, 63.5))]);
     }
 
@@ -198,7 +239,9 @@ mod tests {
     fn what_is_written_is_read_as_it_was() {
         let range = Range { coded: (-0.1, 1.3), seen: (-0.1, 17.7) };
         let plain = Range { coded: (0.0, f32::MIN_POSITIVE), seen: (0.0, f32::MIN_POSITIVE) };
-        let table = CalibrationTable([("a".to_owned(), range), ("b".to_owned(), plain)].into());
+        let plain = TableRow { range: plain, factors: None };
+        let scaled = TableRow { range, factors: Some(vec![1.0, 0.25]) };
+        let table = CalibrationTable([("a".to_owned(), scaled), ("b".to_owned(), plain)].into());
         assert_eq!(CalibrationTable::parse(table.to_json().as_bytes()).unwrap(), table);
     }
 
@@ -210,6 +253,7 @@ mod tests {
             (r#""scale": 1, "offset": 3"#, "`x`: an `offset` wants `min` and `max` beside it"),
             (r#""scale": 1e39"#, "`x`: a number is not finite"),
             (r#""scal": 1"#, "unknown field `scal`"),
+            (r#""channel_factors": [1, 3]"#, "`x`: `channel_factors` are powers of two"),
         ] {
             let error = CalibrationTable::parse(format!("{{\"x\": {{{row}}}}}").as_bytes()).unwrap_err();
             assert!(error.to_string().contains(why), "{error}");

@@ -1,7 +1,7 @@
 //! From a graph to a network: which unit does what, and the numbers in the hardware's codes.
 //!
 //! `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, and `transposed` parts transposed
-//! convolutions, `shuffle` orders kernels whose channels become pixels, `ranges` notes what values occur in samples, and `calibration` keeps that in a file, `drafter` with `nodes`, `moves`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
+//! convolutions, `shuffle` orders kernels whose channels become pixels, `equalised` gives channels like ranges, `ranges` notes what values occur in samples, and `calibration` keeps that in a file, `drafter` with `nodes`, `moves`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
 //! scale, `coded` makes the network's operations. What lies before the first unit and behind the last one stays in floats.
 
 mod by_cpu;
@@ -14,6 +14,7 @@ mod convolution;
 mod draft;
 mod drafter;
 mod edges;
+mod equalised;
 mod error;
 mod fit;
 mod floats;
@@ -36,6 +37,7 @@ use self::coded::Coded;
 use self::draft::{Draft, DraftKind, Source};
 use self::drafter::{Drafts, NoNetwork, Reason, draft, is_heavy};
 use self::edges::Edges;
+use self::equalised::{ChannelRanges, Factors, equalise_by};
 use self::floats::{FloatGraph, floats};
 use self::ranges::{Ranges, note};
 use self::refused::RefusedLayer;
@@ -87,16 +89,25 @@ pub fn lower(
     if graph.inputs.len() != 1 {
         return Err(LowerError::Inputs(graph.inputs.len()));
     }
-    let floats = patterns::joined(floats(graph));
+    let mut floats = patterns::joined(floats(graph));
     let is_quantised = !floats.codes.is_empty();
     let hardware = hardware(config, options, is_quantised)?;
+    let mut factors = Factors::new();
     let (ranges, method) = match calibration {
         _ if !hardware.is_integer => (Ranges::new(), options.method),
-        Calibration::Table(table) => (table.ranges(&floats.graph), RangeMethod::MinMax),
+        Calibration::Table(table) => {
+            factors = table.factors();
+            equalise_by(&mut floats, &factors);
+            (table.ranges(&floats.graph), RangeMethod::MinMax)
+        }
+        Calibration::Samples(samples) if is_quantised => {
+            (observed(&as_written(&floats), options.method, samples)?, options.method)
+        }
         Calibration::Samples(samples) => {
-            let written = is_quantised.then(|| as_written(&floats));
-            let graph = written.as_ref().unwrap_or(&floats.graph);
-            (observed(graph, options.method, samples)?, options.method)
+            let first: Vec<_> = samples.take(EQUALISING_SAMPLES).collect();
+            factors = equalised(&mut floats, &first)?;
+            let mut all = first.into_iter().chain(samples);
+            (observed(&floats.graph, options.method, &mut all)?, options.method)
         }
     };
     let options = &LowerOptions { method, ..*options };
@@ -110,7 +121,10 @@ pub fn lower(
             }
         })?;
         match assembled(&floats, drafts, &hardware, (&ranges, options), (config, refused.is_empty()))? {
-            Assembled::Right(lowered) => return Ok(*lowered),
+            Assembled::Right(mut lowered) => {
+                lowered.calibration = CalibrationTable::of(&floats.graph, &ranges, method, &factors);
+                return Ok(*lowered);
+            }
             Assembled::Refused(layers) => {
                 let before = refused.len();
                 for RefusedLayer { nodes, why, .. } in &layers {
@@ -166,6 +180,24 @@ fn hardware(config: &Config, options: &LowerOptions, is_quantised: bool) -> Resu
         has_table: config.sdp_lut && config.sdp_ew,
         weight_scales: options.weights,
     })
+}
+
+/// Samples from which channels' ranges follow, at most: factors need only be near.
+const EQUALISING_SAMPLES: usize = 8;
+
+/// Gives channels like ranges by the numbers that occur in samples.
+fn equalised(
+    floats: &mut FloatGraph,
+    samples: &[Result<Vec<Tensor>, String>],
+) -> Result<Factors, LowerError> {
+    let mut channels = ChannelRanges::of(floats);
+    for (at, sample) in samples.iter().enumerate() {
+        // What is wrong with a sample is told when all are run.
+        let Ok(sample) = sample else { break };
+        let ran = channels.note(&floats.graph, sample);
+        ran.map_err(|error| LowerError::Sample { number: at + 1, error: Box::new(error) })?;
+    }
+    Ok(channels.equalise(floats))
 }
 
 /// Numbers that occur in samples.
@@ -294,7 +326,7 @@ fn assembled(
         start,
         on_cpu: on_cpu.iter().map(|(at, why)| (name(at), why.clone())).collect(),
         is_quantised: !floats.codes.is_empty(),
-        calibration: CalibrationTable::of(&floats.graph, ranges, options.method),
+        calibration: CalibrationTable::default(),
         floats: as_written(floats),
     })))
 }
