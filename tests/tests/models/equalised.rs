@@ -62,7 +62,7 @@ fn channels_of_small_numbers_keep_their_bits() {
 fn what_others_read_stays_as_it_is() {
     let mut draw = GraphDraw::new(32, [1, 3, 12, 10]);
     let input = draw.input();
-    let made = spread(&mut draw, |draw, from| draw.relu(from));
+    let made = spread(&mut draw, GraphDraw::relu);
     let between = draw.graph.nodes.iter().find(|node| node.operator == Operator::Unary(Unary::Relu));
     let between = between.unwrap().outputs[0];
     let graph = draw.finish(&[made, between]);

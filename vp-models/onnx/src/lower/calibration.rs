@@ -20,7 +20,7 @@ const STEPS: f32 = 127.0;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CalibrationTable(BTreeMap<String, TableRow>);
 
-/// What is known of a value.
+/// Range of a value, and factors of its channels.
 #[derive(Clone, Debug, PartialEq)]
 struct TableRow {
     range: Range,
@@ -122,7 +122,7 @@ impl CalibrationTable {
         if rows.is_empty() {
             return Err(CalibrationFault::Empty);
         }
-        let rows = rows.into_iter().map(|(name, row)| match TableRow::of(row) {
+        let rows = rows.into_iter().map(|(name, row)| match TableRow::of(&row) {
             Ok(row) => Ok((name, row)),
             Err(why) => Err(CalibrationFault::Row { name, why }),
         });
@@ -172,11 +172,11 @@ impl CalibrationTable {
 }
 
 impl TableRow {
-    fn of(row: Row) -> Result<TableRow, &'static str> {
+    fn of(row: &Row) -> Result<TableRow, &'static str> {
         let is_power = |factor: &f32| factor.is_normal() && *factor > 0.0 && factor.log2().fract() == 0.0;
         match &row.channel_factors {
             Some(factors) if !factors.iter().all(is_power) => Err("`channel_factors` are powers of two"),
-            factors => Ok(TableRow { factors: factors.clone(), range: Range::of(&row)? }),
+            factors => Ok(TableRow { factors: factors.clone(), range: Range::of(row)? }),
         }
     }
 

@@ -294,7 +294,8 @@ fn divided_before(floats: &FloatGraph, uses: &Uses, value: ValueId, channels: us
                 return Some(divided);
             }
             Operator::BatchNormalization { .. } => {
-                (constant(1)?, constant(2)?);
+                constant(1)?;
+                constant(2)?;
                 divided.extend([of(1), of(2)]);
                 return Some(divided);
             }

@@ -70,7 +70,7 @@ pub type Samples<'a> = &'a mut dyn Iterator<Item = Result<Vec<Tensor>, String>>;
 
 /// Source of the ranges by which a float model is quantised.
 pub enum Calibration<'a> {
-    /// What occurs in samples.
+    /// Numbers that occur in samples.
     Samples(Samples<'a>),
     /// A table.
     Table(&'a CalibrationTable),
