@@ -29,8 +29,12 @@ fn spread(draw: &mut GraphDraw, middle: impl Fn(&mut GraphDraw, ValueId) -> Valu
 
 #[test]
 fn channels_of_small_numbers_keep_their_bits() {
-    let middles: [fn(&mut GraphDraw, ValueId) -> ValueId; 3] = [
-        |draw, from| draw.relu(from),
+    let middles: [fn(&mut GraphDraw, ValueId) -> ValueId; 4] = [
+        GraphDraw::relu,
+        |draw, from| {
+            let [low, high] = [0.0, 0.75].map(|bound| draw.constant(Tensor::floats(vec![], vec![bound])));
+            draw.alike(Operator::Clip, &[from, low, high])
+        },
         |draw, from| {
             let leaky = draw.alike(Operator::Unary(Unary::LeakyRelu { alpha: 0.1 }), &[from]);
             draw.max_pool(leaky)
@@ -53,6 +57,9 @@ fn channels_of_small_numbers_keep_their_bits() {
             let found = ran(&lowered, platform, &input);
             let distance = Distance::of(&expected[0].to_floats(), &found[0].to_floats());
             assert!(distance.signal_to_noise > 30.0, "{number} on {platform}: {distance:?}");
+            // A bound is where the codes end, and no layer more.
+            let made = &lowered.network.layers;
+            assert!(!made.iter().any(|layer| layer.name.ends_with("limit")), "{number} on {platform}");
         }
     }
 }

@@ -32,8 +32,16 @@ struct Boundary {
     value: ValueId,
     /// Convolutions, by their places in the graph.
     readers: Vec<usize>,
+    makers: Makers,
+}
+
+/// Nodes between a value and the convolution or the factors that make its channels.
+#[derive(Default)]
+struct Makers {
     /// Inputs of nodes that are divided.
     divided: Vec<Divided>,
+    /// Upper bound of the value. It is divided as well, and so must be no smaller than a channel's range.
+    bound: Option<f32>,
 }
 
 /// Constant to be divided channel by channel.
@@ -140,8 +148,8 @@ impl Boundary {
         if channels < 2 || readers.is_empty() || is_bound || !readers.iter().all(|at| is_read(*at)) {
             return None;
         }
-        let divided = divided_before(floats, uses, value, channels)?;
-        Some(Boundary { value, readers, divided })
+        let makers = makers(floats, uses, value, channels)?;
+        Some(Boundary { value, readers, makers })
     }
 
     /// Factors for channels of such numbers; none if they are best as they are.
@@ -172,7 +180,12 @@ impl Boundary {
             let factor = |(largest, read): (&f32, &f32)| share * largest.log2() - (1.0 - share) * read.log2();
             let factors: Vec<f32> = largest.iter().zip(&read).map(factor).collect();
             let most = factors.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            factors.iter().map(|factor| (factor - most).round().exp2()).collect::<Vec<f32>>()
+            let bounded = |(factor, channel): (&f32, &Channel)| {
+                let least =
+                    self.makers.bound.map_or(f32::NEG_INFINITY, |bound| (channel.largest / bound).log2());
+                (factor - most).round().max(least.ceil()).exp2()
+            };
+            factors.iter().zip(channels).map(bounded).collect::<Vec<f32>>()
         };
         let loss = |factors: &[f32]| -> f64 {
             readers.iter().map(|(weights, groups)| loss(weights, *groups, channels, factors)).sum()
@@ -185,7 +198,7 @@ impl Boundary {
     }
 
     fn apply(&self, floats: &mut FloatGraph, factors: &[f32]) {
-        for &Divided { node, input, is_divisor } in &self.divided {
+        for &Divided { node, input, is_divisor } in &self.makers.divided {
             let Some(constant) = floats.graph.nodes[node].inputs[input] else { continue };
             let Some(tensor) = floats.numbers(constant).cloned() else { continue };
             let factors: Vec<f32> = match is_divisor {
@@ -254,11 +267,10 @@ fn loss(weights: &Tensor, groups: usize, channels: &[Channel], factors: &[f32]) 
     taps.chunks(weights.shape[1].max(1)).map(of_kernel).sum()
 }
 
-/// Constants whose division divides a value's channels: back to the convolution or the factors that make them. None if something else does, or
+/// Nodes whose division divides a value's channels: back to the convolution or the factors that make them. None if something else does, or
 /// others read what is between.
-fn divided_before(floats: &FloatGraph, uses: &Uses, value: ValueId, channels: usize) -> Option<Vec<Divided>> {
-    let (mut value, mut divided) = (value, Vec::new());
-    let mut is_first = true;
+fn makers(floats: &FloatGraph, uses: &Uses, value: ValueId, channels: usize) -> Option<Makers> {
+    let (mut value, mut makers, mut is_first) = (value, Makers::default(), true);
     loop {
         let at = uses.maker(value)?;
         let is_own = is_first || uses.readers(value).len() == 1 && !uses.is_output(value);
@@ -267,48 +279,64 @@ fn divided_before(floats: &FloatGraph, uses: &Uses, value: ValueId, channels: us
         }
         is_first = false;
         let node = &floats.graph.nodes[at];
-        let constant = |input: usize| {
-            let id = node.inputs.get(input).copied().flatten()?;
+        let input = |input: usize| node.inputs.get(input).copied().flatten();
+        let constant = |place: usize| {
+            let id = input(place)?;
             floats.numbers(id).filter(|_| !floats.constants.contains_key(&id))
         };
-        // One number for each channel, or for all.
-        let is_by_channel = |tensor: &Tensor| {
-            let axis = tensor.shape.len().checked_sub(3);
-            let is_other = |(at, size): (usize, &usize)| *size == 1 || Some(at) == axis && *size == channels;
-            tensor.shape.iter().enumerate().all(is_other)
+        let number = |place: usize| match constant(place)?.as_floats()? {
+            [number] => Some(*number),
+            _ => None,
         };
-        let of = |input: usize| Divided { node: at, input, is_divisor: false };
+        let mut divide = |input: usize, is_divisor: bool| {
+            makers.divided.push(Divided { node: at, input, is_divisor });
+        };
         match &node.operator {
             Operator::Unary(Unary::Relu | Unary::LeakyRelu { .. })
             | Operator::Identity
             | Operator::MaxPool(_)
-            | Operator::AveragePool { .. } => value = node.inputs.first().copied().flatten()?,
-            Operator::PRelu if constant(1).is_some() => value = node.inputs.first().copied().flatten()?,
+            | Operator::AveragePool { .. } => value = input(0)?,
+            Operator::PRelu => {
+                constant(1)?;
+                value = input(0)?;
+            }
+            Operator::Clip if input(2).is_some() => {
+                let bound = number(2).filter(|bound| *bound > 0.0 && number(1) == Some(0.0))?;
+                divide(2, false);
+                makers.bound = Some(makers.bound.map_or(bound, |other| other.min(bound)));
+                value = input(0)?;
+            }
             Operator::Conv(_) => {
                 weights(floats, node)?;
-                divided.push(of(1));
-                if node.inputs.get(2).copied().flatten().is_some() {
+                divide(1, false);
+                if input(2).is_some() {
                     constant(2)?;
-                    divided.push(of(2));
+                    divide(2, false);
                 }
-                return Some(divided);
+                return Some(makers);
             }
             Operator::BatchNormalization { .. } => {
-                constant(1)?;
-                constant(2)?;
-                divided.extend([of(1), of(2)]);
-                return Some(divided);
+                for place in 1..=2 {
+                    constant(place)?;
+                    divide(place, false);
+                }
+                return Some(makers);
             }
             Operator::Binary(binary) => {
-                let input = (0..2).find(|input| constant(*input).is_some_and(is_by_channel))?;
+                let operand = (0..2)
+                    .find(|place| constant(*place).is_some_and(|tensor| is_by_channel(tensor, channels)))?;
                 match binary {
-                    Binary::Mul => return Some([&divided[..], &[of(input)]].concat()),
-                    Binary::Div if input == 1 => {
-                        return Some([&divided[..], &[Divided { is_divisor: true, ..of(1) }]].concat());
+                    Binary::Mul => {
+                        divide(operand, false);
+                        return Some(makers);
+                    }
+                    Binary::Div if operand == 1 => {
+                        divide(1, true);
+                        return Some(makers);
                     }
                     Binary::Add | Binary::Sub => {
-                        divided.push(of(input));
-                        value = node.inputs[1 - input]?;
+                        divide(operand, false);
+                        value = input(1 - operand)?;
                     }
                     _ => return None,
                 }
@@ -316,6 +344,13 @@ fn divided_before(floats: &FloatGraph, uses: &Uses, value: ValueId, channels: us
             _ => return None,
         }
     }
+}
+
+/// Returns true if an operand has one number for each channel, or for all.
+fn is_by_channel(tensor: &Tensor, channels: usize) -> bool {
+    let axis = tensor.shape.len().checked_sub(3);
+    let is_fit = |(at, size): (usize, &usize)| *size == 1 || Some(at) == axis && *size == channels;
+    tensor.shape.iter().enumerate().all(is_fit)
 }
 
 /// A constant with each channel's part multiplied: along its first axis, or as an operand beside a cube `[1][channel][line][column]`.
