@@ -216,31 +216,29 @@ pub(crate) fn infer_clip(types: Types<'_>) -> Result<ValueType, OperatorError> {
     Ok(input.clone())
 }
 
-/// Runs `Clip`. An upper bound of several elements has one for each channel: no model has such, but a graph made of one may.
+/// Runs `Clip`.
 pub(crate) fn run_clip(tensors: Tensors<'_>) -> Result<Elements, OperatorError> {
-    let input = tensors.required(0)?;
     macro_rules! clip {
         ($elements:expr, $variant:ident) => {{
-            let bounds = |input: usize| match tensors.optional(input).map(|tensor| &tensor.elements) {
-                Some(Elements::$variant(bounds)) => &bounds[..],
-                _ => &[],
+            let bound = |input: usize| match tensors.optional(input).map(|tensor| &tensor.elements) {
+                Some(Elements::$variant(bound)) => bound.first().copied(),
+                _ => None,
             };
-            let (lower, uppers) = (bounds(1).first().copied(), bounds(2));
-            Elements::$variant(match uppers {
-                [] | [_] => {
-                    let upper = uppers.first().copied();
-                    $elements.iter().map(|&element| clipped(element, lower, upper)).collect()
+            let (lower, upper) = (bound(1), bound(2));
+            let clip = |&x: &_| {
+                let x = match lower {
+                    Some(lower) if x < lower => lower,
+                    _ => x,
+                };
+                match upper {
+                    Some(upper) if x > upper => upper,
+                    _ => x,
                 }
-                uppers => {
-                    let size = input.shape.iter().skip(2).product::<usize>().max(1);
-                    let upper = |at: usize| Some(uppers[at / size % uppers.len()]);
-                    let each = $elements.iter().enumerate();
-                    each.map(|(at, &element)| clipped(element, lower, upper(at))).collect()
-                }
-            })
+            };
+            Elements::$variant($elements.iter().map(clip).collect())
         }};
     }
-    Ok(match &input.elements {
+    Ok(match &tensors.required(0)?.elements {
         Elements::Float(elements) => clip!(elements, Float),
         Elements::Int64(elements) => clip!(elements, Int64),
         Elements::Int32(elements) => clip!(elements, Int32),
@@ -248,12 +246,6 @@ pub(crate) fn run_clip(tensors: Tensors<'_>) -> Result<Elements, OperatorError> 
         Elements::Uint8(elements) => clip!(elements, Uint8),
         Elements::Bool(elements) => Elements::Bool(elements.clone()),
     })
-}
-
-/// An element within bounds, first the lower one.
-fn clipped<T: PartialOrd + Copy>(element: T, lower: Option<T>, upper: Option<T>) -> T {
-    let raised = lower.filter(|lower| element < *lower).unwrap_or(element);
-    upper.filter(|upper| raised > *upper).unwrap_or(raised)
 }
 
 /// Infers `Max`, `Min`, `Sum` and `Mean` of tensors.

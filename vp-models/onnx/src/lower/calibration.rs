@@ -79,7 +79,7 @@ pub enum CalibrationFault {
 #[serde(default, deny_unknown_fields)]
 struct Row {
     /// Numbers of one step of a code.
-    scale: f32,
+    scale: Option<f32>,
     /// Least and largest number that are to have codes; both 0 where `scale` alone counts.
     min: f32,
     max: f32,
@@ -188,16 +188,19 @@ impl TableRow {
 impl Range {
     fn of(row: &Row) -> Result<Range, &'static str> {
         let &Row { scale, min, max, offset, lowest, highest, .. } = row;
-        let numbers = [scale, min, max, offset, lowest.unwrap_or(0.0), highest.unwrap_or(0.0)];
+        let numbers = [scale.unwrap_or(0.0), min, max, offset, lowest.unwrap_or(0.0), highest.unwrap_or(0.0)];
         if numbers.iter().any(|number| !number.is_finite()) {
             return Err("a number is not finite");
         }
         let coded = match (min, max) {
             (min, max) if min < max => (min.min(0.0), max.max(0.0)),
             (min, max) if min > max => return Err("`min` is larger than `max`"),
-            _ if scale < 0.0 => return Err("`scale` is below 0"),
             _ if offset != 0.0 => return Err("an `offset` wants `min` and `max` beside it"),
-            _ => (-STEPS * scale, STEPS * scale),
+            _ => match scale {
+                None => return Err("it needs `scale`, or `min` and `max`"),
+                Some(scale) if scale < 0.0 => return Err("`scale` is below 0"),
+                Some(scale) => (-STEPS * scale, STEPS * scale),
+            },
         };
         let seen = (lowest.unwrap_or(coded.0).min(coded.0), highest.unwrap_or(coded.1).max(coded.1));
         Ok(Range { coded, seen })
@@ -207,7 +210,7 @@ impl Range {
         let ((min, max), (lowest, highest)) = (self.coded, self.seen);
         let differs = |one: f32, other: f32| (one != other).then_some(other);
         Row {
-            scale: max.max(-min) / STEPS,
+            scale: Some(max.max(-min) / STEPS),
             min,
             max,
             offset: 0.0,
@@ -253,6 +256,7 @@ mod tests {
             (r#""scale": 1, "offset": 3"#, "`x`: an `offset` wants `min` and `max` beside it"),
             (r#""scale": 1e39"#, "`x`: a number is not finite"),
             (r#""scal": 1"#, "unknown field `scal`"),
+            ("", "`x`: it needs `scale`, or `min` and `max`"),
             (r#""channel_factors": [1, 3]"#, "`x`: `channel_factors` are powers of two"),
         ] {
             let error = CalibrationTable::parse(format!("{{\"x\": {{{row}}}}}").as_bytes()).unwrap_err();

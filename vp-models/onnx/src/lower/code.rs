@@ -12,6 +12,10 @@ impl Code {
 
     /// Codes of the numbers between two limits, which have zero among them; with zero as the code 0 if that is asked for.
     pub(super) fn of_range((low, high): (f32, f32), is_symmetric: bool) -> Code {
+        if (low, high) == (0.0, 0.0) {
+            // Any scale says zero; what is added behind has its steps.
+            return Code { scale: 1.0 / 128.0, zero: 0 };
+        }
         let span = if is_symmetric { 2.0 * high.max(-low) / 254.0 } else { (high - low) / 255.0 };
         if !(span > f32::MIN_POSITIVE && span.is_finite()) {
             return Code::ONE;

@@ -105,7 +105,10 @@ impl Coded<'_> {
     ) -> Vec<f32> {
         let (x, y) = (self.reads[0], self.makes);
         let largest = |floats: &[f32]| floats.iter().fold(0.0_f32, |most, weight| most.max(weight.abs()));
-        let whole = each.clone().map(largest).fold(f32::MIN_POSITIVE, f32::max) / 127.0;
+        let whole = match each.clone().map(largest).fold(0.0, f32::max) {
+            0.0 => 1.0,
+            most => most.max(f32::MIN_POSITIVE) / 127.0,
+        };
         // Factors have 15 bits: kernels a thousand times smaller than the largest would have too few of them.
         let mut scales: Vec<f32> =
             each.clone().map(|kernel| (largest(kernel) / 127.0).max(whole / 1024.0)).collect();

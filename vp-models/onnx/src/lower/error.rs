@@ -65,6 +65,11 @@ pub enum LowerError {
         .0.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     )]
     NoRange(Vec<String>),
+    /// Factors of a calibration table for a value that has other channels, or takes none.
+    #[error(
+        "the calibration table's `channel_factors` of `{0}` are another model's: calibrate this one anew"
+    )]
+    Factors(String),
     /// A sample that could not be had.
     #[error("{0}")]
     NoSample(String),

@@ -96,8 +96,10 @@ pub fn lower(
     let (ranges, method) = match calibration {
         _ if !hardware.is_integer => (Ranges::new(), options.method),
         Calibration::Table(table) => {
-            factors = table.factors();
-            equalise_by(&mut floats, &factors);
+            if !is_quantised {
+                factors = table.factors();
+                equalise_by(&mut floats, &factors).map_err(LowerError::Factors)?;
+            }
             (table.ranges(&floats.graph), RangeMethod::MinMax)
         }
         Calibration::Samples(samples) if is_quantised => {

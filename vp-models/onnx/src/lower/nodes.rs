@@ -182,10 +182,9 @@ impl Drafter<'_> {
     }
 
     fn clipped(&mut self, at: usize, node: &Node, input: ValueId, output: ValueId) -> Decided {
-        // Of upper bounds for each channel the lowest, up to which the cube's codes go: the others' are above all that has codes.
         let bound = |place: usize, open: f32| match node.inputs.get(place).copied().flatten() {
             None => Some(open),
-            Some(id) => self.floats.numbers(id)?.as_floats()?.iter().copied().reduce(f32::min),
+            Some(id) => self.floats.numbers(id)?.as_floats()?.first().copied(),
         };
         let (Some(low), Some(high)) = (bound(1, f32::NEG_INFINITY), bound(2, f32::INFINITY)) else {
             cpu!("its bounds are no constants");
