@@ -48,13 +48,14 @@ impl TryFrom<CountedLatencies> for Latencies {
 }
 
 impl Latencies {
+    /// Counts so many of one latency.
     #[inline]
-    pub(crate) fn add(&mut self, latency: Time) {
+    pub(crate) fn add(&mut self, latency: Time, count: u64) {
         if self.last.0 == latency {
-            self.last.1 += 1;
+            self.last.1 += count;
         } else {
             self.count_last();
-            self.last = (latency, 1);
+            self.last = (latency, count);
         }
     }
 

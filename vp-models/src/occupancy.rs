@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 use vp_core::Time;
 
@@ -24,6 +25,12 @@ impl Spans {
     /// Returns the length of all spans together.
     pub fn length(&self) -> Time {
         self.0.iter().fold(Time::ZERO, |sum, &(from, until)| sum + (until - from))
+    }
+
+    /// Returns the length of the parts of all spans that lie in another one.
+    pub fn length_within(&self, span: &Range<Time>) -> Time {
+        let inside = |&(from, until): &(Time, Time)| until.min(span.end).since(from.max(span.start));
+        self.0.iter().map(inside).fold(Time::ZERO, |sum, length| sum + length)
     }
 
     /// Each of them, from one time to another.
@@ -88,6 +95,11 @@ impl Spans {
     /// Returns these spans and the other ones.
     #[must_use]
     pub fn joined(&self, other: &Spans) -> Spans {
+        match (self.is_empty(), other.is_empty()) {
+            (true, _) => return other.clone(),
+            (_, true) => return self.clone(),
+            _ => {}
+        }
         let mut joined = Spans::default();
         let (mut one, mut two) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let Some(&(from, until)) = match (one.peek(), two.peek()) {
@@ -112,8 +124,8 @@ impl Spans {
     }
 }
 
-impl From<std::ops::Range<Time>> for Spans {
-    fn from(range: std::ops::Range<Time>) -> Spans {
+impl From<Range<Time>> for Spans {
+    fn from(range: Range<Time>) -> Spans {
         let mut spans = Spans::default();
         spans.add(range.start, range.end);
         spans
@@ -356,6 +368,8 @@ mod tests {
             };
             let (one, other) = (ordered(one), ordered(other));
             let (inside, outside) = spans(&one).split(&spans(&other));
+            let (within, _) = spans(&one).split(&spans(&[(9, 40)]));
+            prop_assert_eq!(spans(&one).length_within(&(Time::ns(9)..Time::ns(40))), within.length());
             for moment in 0..70 {
                 let is_in = |spans: &Spans| {
                     spans.0.iter().any(|&(from, until)| from <= Time::ns(moment) && Time::ns(moment) < until)

@@ -18,8 +18,13 @@ pub struct Handoff<T> {
     /// Times at which the free places may be used.
     places: RefCell<VecDeque<Time>>,
     items: RefCell<VecDeque<(Time, T)>>,
+    /// True if somebody waits for an item, for a place, or for all items to be taken: the events are for these, and come when the wait is over.
+    awaits_item: Cell<bool>,
+    awaits_place: Cell<bool>,
+    awaits_all: Cell<bool>,
     put: Event,
     taken: Event,
+    all_taken: Event,
 }
 
 impl<T> Handoff<T> {
@@ -33,8 +38,12 @@ impl<T> Handoff<T> {
             depth: Cell::new(depth.max(1)),
             places: RefCell::new(vec![Time::ZERO; depth.max(1)].into()),
             items: RefCell::default(),
+            awaits_item: Cell::default(),
+            awaits_place: Cell::default(),
+            awaits_all: Cell::default(),
             put: sim.event(format!("{name}.put")),
             taken: sim.event(format!("{name}.taken")),
+            all_taken: sim.event(format!("{name}.taken")),
         }
     }
 
@@ -51,11 +60,19 @@ impl<T> Handoff<T> {
 
     /// Waits until a place is free.
     pub async fn room(&self) {
+        self.room_from(Time::ZERO).await;
+    }
+
+    /// Waits until a place is free, and until `earliest`.
+    pub async fn room_from(&self, earliest: Time) {
         loop {
             let free = self.places.borrow().front().copied();
             match free {
-                Some(free) => return self.sim.wait_until(free).await,
-                None => self.taken.wait().await,
+                Some(free) => return self.sim.wait_until(free.max(earliest)).await,
+                None => {
+                    self.awaits_place.set(true);
+                    self.taken.wait().await;
+                }
             }
         }
     }
@@ -68,8 +85,12 @@ impl<T> Handoff<T> {
     /// Puts in, as [`put`](Self::put) does, an item that is on its way for so much longer.
     pub fn put_later(&self, item: T, later: Time) {
         self.places.borrow_mut().pop_front();
-        self.items.borrow_mut().push_back((self.sim.now() + self.forward + later, item));
-        self.put.notify_delta();
+        let later = self.forward + later;
+        self.items.borrow_mut().push_back((self.sim.now() + later, item));
+        // Who waits found none: this is the first.
+        if self.awaits_item.take() {
+            self.put.notify_after(later);
+        }
     }
 
     /// Waits until an item is there.
@@ -78,7 +99,10 @@ impl<T> Handoff<T> {
             let due = self.items.borrow().front().map(|&(due, _)| due);
             match due {
                 Some(due) => return self.sim.wait_until(due).await,
-                None => self.put.wait().await,
+                None => {
+                    self.awaits_item.set(true);
+                    self.put.wait().await;
+                }
             }
         }
     }
@@ -86,7 +110,8 @@ impl<T> Handoff<T> {
     /// Waits until all items have been taken.
     pub async fn emptied(&self) {
         while !self.items.borrow().is_empty() {
-            self.taken.wait().await;
+            self.awaits_all.set(true);
+            self.all_taken.wait().await;
         }
     }
 
@@ -101,16 +126,37 @@ impl<T> Handoff<T> {
         let mut places = self.places.borrow_mut();
         if places.len() + self.items.borrow().len() < self.depth.get() {
             places.push_back(self.sim.now() + self.backward.get());
+            if self.awaits_place.take()
+                && let Some(free) = places.front()
+            {
+                self.taken.notify_after(free.since(self.sim.now()));
+            }
         }
         drop(places);
-        self.taken.notify_delta();
+        if self.items.borrow().is_empty() && self.awaits_all.take() {
+            self.all_taken.notify_delta();
+        }
         Some(item)
     }
 }
 
 impl<T> Handoff<T> {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Handoff { sim: _, forward: _, backward, depth, places, items, put: _, taken: _ } = self;
+        // Who waits begins to wait anew.
+        let Handoff {
+            sim: _,
+            forward: _,
+            backward,
+            depth,
+            places,
+            items,
+            awaits_item: _,
+            awaits_place: _,
+            awaits_all: _,
+            put: _,
+            taken: _,
+            all_taken: _,
+        } = self;
         at.at_rest(items.borrow().is_empty(), "something is in a FIFO between two stages")?;
         at.cell(backward)?;
         at.cell(depth)?;

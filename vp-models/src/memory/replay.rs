@@ -60,7 +60,7 @@ impl PlayedRequests {
         self.latency_sum += latency;
         self.latency_min = Some(self.latency_min.map_or(latency, |least| least.min(latency)));
         self.latency_max = self.latency_max.max(latency);
-        self.latencies.add(latency);
+        self.latencies.add(latency, 1);
     }
 
     /// Returns the mean latency.

@@ -163,9 +163,16 @@ impl Observer for PortActivity {
             Stage::Request => reads.request(read.requested, read.bytes),
             _ => reads.respond(read.last),
         });
+        // Mostly one follows the other: of these only the whole span is added.
+        let (mut from, mut until) = (Time::ZERO, Time::ZERO);
         for read in transfers.begun() {
-            reads.moving.add(read.first, read.first + self.config.period * self.beats(read.bytes));
+            if read.first > until {
+                reads.moving.add(from, until);
+                from = read.first;
+            }
+            until = until.max(read.first + self.config.period * self.beats(read.bytes));
         }
+        reads.moving.add(from, until);
     }
 }
 
@@ -218,12 +225,11 @@ fn bounds(
     (writes, writing): &(Spans, Spans),
 ) -> Bounds {
     let whole = Spans::from(span.clone());
-    let at_work = |spans: &Spans| whole.split(spans).0.length();
     let (mut bounds, mut computing) = (Bounds::default(), Spans::default());
     let busy = datapaths.busy();
     // Without a bound of its own: the datapaths'.
     let mut by_work = [(&busy, None), (reads, Some(Bound::ReadBandwidth)), (writes, Some(Bound::Write))];
-    by_work.sort_by_key(|(spans, _)| std::cmp::Reverse(at_work(spans)));
+    by_work.sort_by_cached_key(|(spans, _)| std::cmp::Reverse(spans.length_within(&span)));
     let waits = [(reading, Some(Bound::ReadLatency)), (writing, Some(Bound::Write))];
     let (mut rest, mut first) = (whole.clone(), span.end);
     for (spans, bound) in by_work.into_iter().chain(waits) {

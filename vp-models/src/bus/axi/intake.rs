@@ -7,7 +7,6 @@
 //! this code: it only computes times.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::Time;
 
@@ -29,41 +28,78 @@ pub trait BeatConsumer {
     fn take(&self, offered: Time) -> Time;
 }
 
-/// A place and the beats that were last in it: since when their successors could see them, and when they left.
-struct Stage {
-    place: IntakeStage,
-    last: VecDeque<(Time, Time)>,
-}
-
-impl Stage {
-    /// Returns the time at which a beat that is offered at `offered` gets in.
-    fn accepts(&self, offered: Time, cycle: Time) -> Time {
-        match self.place {
-            IntakeStage::Fifo(room) if self.last.len() < room => offered,
-            IntakeStage::Fifo(room) => offered.max(self.last[self.last.len() - room].1 + cycle),
-            IntakeStage::Register => self.last.back().map_or(offered, |&(_, left)| offered.max(left)),
-            IntakeStage::Skid => self
-                .last
-                .iter()
-                .fold(offered, |at, &(seen, left)| if at > seen && at <= left { left + cycle } else { at }),
-        }
-    }
-
-    /// Returns the time at which the next stage sees a beat that gets in at `accepted`.
-    fn visible_at(&self, accepted: Time, cycle: Time) -> Time {
-        self.last.back().map_or(accepted, |&(_, left)| accepted.max(left)) + cycle
-    }
-
-    fn record_departure(&mut self, seen: Time, left: Time) {
-        let kept = match self.place {
+impl IntakeStage {
+    /// Returns the number of beats that were last in it on which the next one depends.
+    fn kept(self) -> usize {
+        match self {
             IntakeStage::Fifo(room) => room,
             IntakeStage::Register => 1,
             IntakeStage::Skid => 3,
-        };
-        self.last.push_back((seen, left));
-        if self.last.len() > kept {
-            self.last.pop_front();
         }
+    }
+}
+
+/// A place and the beats that were last in it: since when their successors could see them, and when they left.
+struct Stage {
+    place: IntakeStage,
+    /// So many as are kept, in a ring.
+    last: Vec<(Time, Time)>,
+    /// Place in the ring of the oldest one, and of the newest.
+    oldest: usize,
+    newest: usize,
+}
+
+impl Stage {
+    fn new(place: IntakeStage) -> Stage {
+        Stage { place, last: Vec::with_capacity(place.kept()), oldest: 0, newest: 0 }
+    }
+
+    /// Returns the time at which a beat that is offered at `offered` gets in.
+    #[inline]
+    fn accepts(&self, offered: Time, cycle: Time) -> Time {
+        match self.place {
+            IntakeStage::Fifo(room) if self.last.len() < room => offered,
+            IntakeStage::Fifo(_) => offered.max(self.last[self.oldest].1 + cycle),
+            IntakeStage::Register => offered.max(self.last_left()),
+            IntakeStage::Skid => {
+                let (newer, older) = self.last.split_at(self.oldest);
+                older.iter().chain(newer).fold(offered, |at, &(seen, left)| {
+                    if at > seen && at <= left { left + cycle } else { at }
+                })
+            }
+        }
+    }
+
+    /// Returns the time at which the last beat left; [`Time::ZERO`] if there was none.
+    #[inline]
+    fn last_left(&self) -> Time {
+        self.last.get(self.newest).map_or(Time::ZERO, |&(_, left)| left)
+    }
+
+    /// Returns the time at which the next stage sees a beat that gets in at `accepted`.
+    #[inline]
+    fn visible_at(&self, accepted: Time, cycle: Time) -> Time {
+        accepted.max(self.last_left()) + cycle
+    }
+
+    #[inline]
+    fn record_departure(&mut self, seen: Time, left: Time) {
+        if self.last.len() < self.place.kept() {
+            self.newest = self.last.len();
+            return self.last.push((seen, left));
+        }
+        self.newest = self.oldest;
+        self.last[self.newest] = (seen, left);
+        self.oldest = if self.newest + 1 == self.last.len() { 0 } else { self.newest + 1 };
+    }
+
+    fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Stage { place, last, oldest, newest: _ } = self;
+        last.rotate_left(*oldest);
+        at.value(last)?;
+        at.check(last.len() <= place.kept(), "more beats than are kept")?;
+        (self.oldest, self.newest) = (0, self.last.len().saturating_sub(1));
+        Ok(())
     }
 }
 
@@ -78,7 +114,7 @@ pub(super) struct Intake {
 
 impl Intake {
     pub(super) fn new(cycle: Time, places: &[IntakeStage]) -> Intake {
-        let stages = places.iter().map(|&place| Stage { place, last: VecDeque::new() }).collect();
+        let stages = places.iter().copied().map(Stage::new).collect();
         Intake { cycle, stages, taker: None, seen: Vec::with_capacity(places.len()) }
     }
 
@@ -118,10 +154,7 @@ impl Intake {
     pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         let Intake { cycle: _, stages, taker, seen: _ } = self;
         at.at_rest(taker.is_none(), "a layer takes its input")?;
-        for Stage { place: _, last } in stages {
-            at.value(last)?;
-        }
-        Ok(())
+        stages.iter_mut().try_for_each(|stage| stage.checkpoint(at))
     }
 }
 

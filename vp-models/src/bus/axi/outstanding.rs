@@ -113,7 +113,7 @@ impl CountLimit {
 
     /// Adds a burst whose first and last beats are on the bus at these times.
     #[inline]
-    fn add(&mut self, beats: u32, first: Time, last: Time) {
+    pub(super) fn add(&mut self, beats: u32, first: Time, last: Time) {
         if self.limit.is_none() {
             return;
         }
@@ -134,9 +134,14 @@ impl CountLimit {
         self.open += beats as usize;
     }
 
+    /// Removes a burst that [`CountLimit::add_open`] has added: its times are known.
+    pub(super) fn remove_open(&mut self, beats: u32) {
+        self.open -= beats as usize;
+    }
+
     /// Now it is known of a burst.
     pub(super) fn close(&mut self, beats: u32, first: Time, last: Time) {
-        self.open -= beats as usize;
+        self.remove_open(beats);
         self.add(beats, first, last);
     }
 

@@ -264,22 +264,24 @@ impl ReadClient {
         })
     }
 
-    /// Removes the first bytes, which have arrived.
-    pub(super) fn drop_first(&self, bytes: usize, now: Time) {
+    /// Removes the first bytes, which have arrived; returns the time at which they were on the bus.
+    pub(super) fn drop_first(&self, bytes: usize, now: Time) -> Time {
         self.change_level(now, -(bytes as i64));
         self.data.borrow_mut().drop_first(bytes);
         self.arrived_bytes.set(self.arrived_bytes.get() - bytes);
-        let (mut left, mut beats) = (bytes as u32, self.beats.borrow_mut());
+        let (mut left, mut due, mut beats) = (bytes as u32, now, self.beats.borrow_mut());
         while left > 0
             && let Some(front) = beats.front_mut()
         {
             let taken = front.1.min(left);
+            due = front.0;
             front.1 -= taken;
             left -= taken;
             if front.1 == 0 {
                 beats.pop_front();
             }
         }
+        due
     }
 
     // What the interface does.
@@ -543,6 +545,32 @@ impl ReadClient {
                 .for_each(|beat| deliver(beat.bytes)),
         }
         self.count_arrived(burst.bytes);
+    }
+
+    /// Delivers a burst before which none is under way, as [`ReadClient::expect`] and [`ReadClient::deliver`] do: its beats can be on the bus from
+    /// `offered` on. Returns when the first and the last are, and when the bus is free again.
+    #[inline]
+    pub(super) fn expect_and_deliver(&self, burst: &Burst, offered: Time) -> (Time, Time, Time) {
+        if burst.beats > 1 {
+            let times = self.expect(offered, burst.beats).unwrap_or_else(|| {
+                let last = offered + self.period * u64::from(burst.beats - 1);
+                (offered, last, last + self.period)
+            });
+            self.deliver(burst, times.0);
+            return times;
+        }
+        let (mut due, mut free) = (offered, offered + self.period);
+        if let ReadKind::Direct { intake, .. } = &self.kind {
+            let mut intake = intake.borrow_mut();
+            if intake.delays() {
+                due = intake.pass(offered);
+                free = intake.ready(due + self.period);
+            }
+        }
+        self.beats.borrow_mut().push_back((due, burst.bytes));
+        self.change_level(due, burst.bytes.into());
+        self.count_arrived(burst.bytes);
+        (due, due, free)
     }
 
     /// A beat was taken from the bus now.

@@ -218,8 +218,14 @@ impl ReadStream {
     /// Takes the next bytes, which have come ([`ReadStream::wait_for_data`]).
     pub fn take_all(&self, bytes: usize, take: impl FnOnce(&[u8])) {
         self.look(bytes, take);
-        self.client.drop_first(bytes, self.sim.now());
+        self.drop_first(bytes);
+    }
+
+    /// Drops the next bytes, which have come and were looked at; returns the time at which they were on the bus.
+    pub fn drop_first(&self, bytes: usize) -> Time {
+        let due = self.client.drop_first(bytes, self.sim.now());
         self.return_room(bytes as u32);
+        due
     }
 
     /// Looks at the next bytes, which have come.
@@ -288,7 +294,8 @@ impl ReadStream {
         self.client.on_path(|path| path.free_contexts(due, lines));
         self.returning.borrow_mut().push_back((due, bytes, lines));
         if self.awaits_room.take() {
-            self.returned.notify_delta();
+            // Who waits found none on its way back: this is the first.
+            self.returned.notify_after(self.config.credit_return);
         }
     }
 }

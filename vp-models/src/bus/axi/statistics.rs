@@ -84,11 +84,11 @@ impl Traffic {
         match transfer.stage {
             Stage::Request => self.request(time, transfer.id, transfer.bytes),
             // A read's latency ends with its first data, a write's with its acknowledgement.
-            Stage::Data if !transfer.write => self.answer(time - transfer.requested),
+            Stage::Data if !transfer.write => self.answer(time - transfer.requested, 1),
             Stage::Data => {}
             Stage::Response => {
                 if transfer.write {
-                    self.answer(time - transfer.requested);
+                    self.answer(time - transfer.requested, 1);
                 }
                 self.end(time);
             }
@@ -97,11 +97,53 @@ impl Traffic {
 
     /// Counts reads of which the times are known: a stage of all, and then the next.
     fn see_scheduled(&mut self, transfers: &Transfers<'_>) {
-        transfers.each_outstanding(|stage, read| match stage {
-            Stage::Request => self.request(read.requested, read.id, read.bytes),
-            _ => self.end(read.last),
+        // There are millions, so what changes with each of them is kept in registers.
+        let (mut outstanding, mut most, mut at) = (self.outstanding, self.most_outstanding, self.at);
+        transfers.each_outstanding(|stage, read| {
+            let (time, then) = match stage {
+                Stage::Request => (read.requested, outstanding + 1),
+                _ => (read.last, outstanding.saturating_sub(1)),
+            };
+            if time > at {
+                (most, at) = (most.max(outstanding), time);
+            }
+            outstanding = then;
         });
-        transfers.begun().iter().for_each(|read| self.answer(read.first - read.requested));
+        (self.outstanding, self.most_outstanding, self.at) = (outstanding, most, at);
+        if let Some(first) = transfers.requested().next() {
+            self.first.get_or_insert(first.requested);
+        }
+        if let Some(last) = transfers.ended().last() {
+            self.last = Some(last.last);
+        }
+        let (mut id, mut of_id) = (0, 0);
+        for read in transfers.requested() {
+            self.bytes += u64::from(read.bytes);
+            if read.id != id {
+                self.count_client(id, std::mem::take(&mut of_id));
+                id = read.id;
+            }
+            of_id += 1;
+        }
+        self.count_client(id, of_id);
+        let (mut latency, mut of_latency) = (Time::ZERO, 0);
+        for read in transfers.begun() {
+            let next = read.first - read.requested;
+            if next != latency {
+                self.answer(latency, std::mem::take(&mut of_latency));
+                latency = next;
+            }
+            of_latency += 1;
+        }
+        self.answer(latency, of_latency);
+    }
+
+    /// Counts so many bursts of a client.
+    fn count_client(&mut self, id: u32, bursts: u64) {
+        if bursts > 0 {
+            self.bursts += bursts;
+            self.client(id).bursts += bursts;
+        }
     }
 
     #[inline]
@@ -115,20 +157,23 @@ impl Traffic {
     #[inline]
     fn request(&mut self, time: Time, id: u32, bytes: u32) {
         self.pass_to(time);
-        self.bursts += 1;
         self.bytes += u64::from(bytes);
         self.outstanding += 1;
         self.first.get_or_insert(time);
-        self.client(id).bursts += 1;
+        self.count_client(id, 1);
     }
 
+    /// Counts so many bursts that are answered with the same latency.
     #[inline]
-    fn answer(&mut self, latency: Time) {
-        self.completed += 1;
-        self.latency_sum += latency;
+    fn answer(&mut self, latency: Time, bursts: u64) {
+        if bursts == 0 {
+            return;
+        }
+        self.completed += bursts;
+        self.latency_sum += latency * bursts;
         self.latency_min = Some(self.latency_min.map_or(latency, |least| least.min(latency)));
         self.latency_max = self.latency_max.max(latency);
-        self.latencies.add(latency);
+        self.latencies.add(latency, bursts);
     }
 
     #[inline]
@@ -218,7 +263,7 @@ mod tests {
         let mut traffic = Traffic::default();
         assert_eq!(traffic.latency_quantile(0.5), None);
         for (latency, bursts) in [(50, 60), (1_200, 9), (50, 30), (2_000_000, 1)] {
-            (0..bursts).for_each(|_| traffic.answer(Time::ns(latency)));
+            traffic.answer(Time::ns(latency), bursts);
         }
         let within = |quantile| traffic.latency_quantile(quantile).map(|latency| latency.cycles(Time::ns(1)));
         // To three digits: of 1 200 000 ps the next that is told apart is 1 200 127.

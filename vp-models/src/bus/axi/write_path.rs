@@ -69,40 +69,45 @@ pub enum Begin {
     },
 }
 
-/// A header or a beat, with the times at which it enters each register; [`Time::MAX`]: not known.
+/// A header or a beat that is not in the data FIFO or pipe_p3.
 #[derive(Clone, Copy)]
 struct Item {
     /// Number of the beat, or of the first of the header's line.
     number: usize,
     is_header: bool,
-    /// Lane of a beat, and the time at which it is whole there.
+    /// Lane of a beat.
     lane: usize,
-    /// Time at which a beat is whole in its lane if nothing holds it back, and at which it is.
+    /// Time at which a beat is whole in its lane if nothing holds it back, and at which it is; [`Time::MAX`]: not known.
     due: Time,
     whole: Time,
-    dmaif: Time,
-    first: Time,
-    second: Time,
-    /// Time at which it enters pipe_p3, or the data FIFO.
-    behind: Time,
 }
 
-impl Item {
-    const PAST: Item = Item {
-        number: 0,
-        is_header: true,
-        lane: 0,
-        due: Time::ZERO,
-        whole: Time::ZERO,
-        dmaif: Time::ZERO,
-        first: Time::ZERO,
-        second: Time::ZERO,
-        behind: Time::ZERO,
-    };
+/// Items in front of all others, which have gone through: so many are looked back to.
+const PAST: usize = 2;
 
-    /// An item that has gone through at `time`.
-    fn before(time: Time) -> Item {
-        Item { dmaif: time, first: time, second: time, behind: time, ..Item::PAST }
+/// The times at which the last items have entered a register, by number of the item.
+#[derive(Clone, Copy)]
+struct Entered {
+    times: [Time; 4],
+    count: usize,
+}
+
+impl Entered {
+    /// With the items that are past, the last of which has gone through at `time`.
+    fn new(time: Time) -> Entered {
+        Entered { times: [Time::ZERO, time, Time::ZERO, Time::ZERO], count: PAST }
+    }
+
+    #[inline]
+    fn push(&mut self, time: Time) {
+        self.times[self.count % 4] = time;
+        self.count += 1;
+    }
+
+    /// Returns the time of an item, which is one of the last; [`Time::MAX`] if it is not known.
+    #[inline]
+    fn at(&self, item: usize) -> Time {
+        if item < self.count { self.times[item % 4] } else { Time::MAX }
     }
 }
 
@@ -138,14 +143,17 @@ pub(super) struct WritePath {
     period: Time,
     /// Time from one burst of the engine to its next, at least.
     pace: Time,
-    /// The last items that are in the data FIFO or pipe_p3, and those that are not.
-    through: [Item; 2],
+    /// Items that are not in the data FIFO or pipe_p3, and how many of all are whole in their lanes, as far as is known; headers are.
     items: VecDeque<Item>,
+    whole_count: usize,
+    dmaif: Entered,
+    first: Entered,
+    second: Entered,
+    /// Entries into the data FIFO, or pipe_p3.
+    behind: Entered,
     /// Number of bursts put, and the place of the next one in its line, or among all.
     put: usize,
     place: usize,
-    /// Number of bursts that are not known to be whole.
-    coming: usize,
     /// Times from which a lane can have its next burst; [`Time::MAX`] while it has one.
     lanes: Vec<Time>,
     /// Times at which the last burst is whole and enters DMAIF; the second is not known unless as many have.
@@ -164,15 +172,19 @@ pub(super) struct WritePath {
 impl WritePath {
     pub(super) fn new(period: Time, config: WritePathConfig) -> WritePath {
         debug_assert!(config.data <= 4 && config.commands <= 2, "the times of so many are kept");
+        debug_assert!((1..=PAST as u32).contains(&config.register), "so many items are looked back to");
         WritePath {
             config,
             period,
             pace: period,
-            through: [Item::PAST, Item::before(period)],
             items: VecDeque::new(),
+            whole_count: PAST,
+            dmaif: Entered::new(period),
+            first: Entered::new(period),
+            second: Entered::new(period),
+            behind: Entered::new(period),
             put: 0,
             place: 0,
-            coming: 0,
             lanes: vec![Time::ZERO; config.lanes.count.max(1) as usize],
             last: [Time::ZERO; 2],
             whole: Last::NONE,
@@ -199,18 +211,26 @@ impl WritePath {
 
     /// Puts a burst, which would be on AW at `at`.
     pub(super) fn put(&mut self, at: Time) {
-        self.coming += 1;
+        let waits = self.is_waiting();
         self.push(false, self.place % self.lanes.len(), at);
         self.put += 1;
         self.place += 1;
-        self.advance();
+        if !waits {
+            // Nothing holds it back before the arbiter.
+            self.fill_lanes();
+            self.enter_dmaif();
+            self.enter_first();
+            self.enter_second();
+            self.enter_behind();
+            self.ask();
+        } else {
+            self.advance();
+        }
     }
 
     fn push(&mut self, is_header: bool, lane: usize, due: Time) {
-        let item = Item { number: self.put, is_header, lane, due, ..Item::PAST };
-        let [whole, dmaif, first, second, behind] = [Time::MAX; 5];
-        let whole = if is_header { Time::ZERO } else { whole };
-        self.items.push_back(Item { whole, dmaif, first, second, behind, ..item });
+        let whole = if is_header { Time::ZERO } else { Time::MAX };
+        self.items.push_back(Item { number: self.put, is_header, lane, due, whole });
     }
 
     /// Notes that the arbiter has granted the first burst that asks.
@@ -256,91 +276,153 @@ impl WritePath {
         (0..most).take_while(is_next).count()
     }
 
-    /// Finds the times that are known by now.
+    /// Finds the times that are known by now, each once: what a grant lets go on makes room place by place, from the arbiter back to the lanes.
     fn advance(&mut self) {
-        loop {
-            self.fill_lanes();
-            let has_left = self.move_items();
-            let has_asked = self.ask();
-            // A burst that leaves its lane lets another in; one that asks lets items behind it move.
-            if !(has_left && self.coming > 0 || has_asked && !self.items.is_empty()) {
-                return;
-            }
-        }
+        while self.is_waiting()
+            && (self.ask()
+                | self.enter_behind()
+                | self.enter_second()
+                | self.enter_first()
+                | self.enter_dmaif()
+                | self.fill_lanes())
+        {}
     }
 
-    /// Has bursts whole in their lanes.
-    fn fill_lanes(&mut self) {
-        while self.coming > 0 {
-            let number = self.put - self.coming;
-            let item = self.items.iter_mut().rev().find(|item| !item.is_header && item.number == number);
-            let Some(item) = item.filter(|item| self.lanes[item.lane] < Time::MAX) else { break };
-            let free = std::mem::replace(&mut self.lanes[item.lane], Time::MAX);
-            item.whole = item.due.max(free).max(self.last[0] + self.pace);
-            self.last[0] = item.whole;
-            self.whole.push(if item.whole > item.due { item.whole } else { Time::ZERO });
-            self.coming -= 1;
-        }
+    /// Returns true if something waits on the way to the arbiter.
+    #[inline]
+    fn is_waiting(&self) -> bool {
+        !self.items.is_empty() || !self.data.is_empty()
     }
 
-    /// Moves items on through DMAIF and the registers; returns true if one has left its lane.
-    fn move_items(&mut self) -> bool {
-        let mut has_left = false;
-        let [mut earlier, mut before] = self.through;
-        for index in 0..self.items.len() {
-            let was = self.items[index];
-            let item = self.moved(was, &before, &earlier);
-            if was.dmaif == Time::MAX {
-                if item.dmaif == Time::MAX {
+    /// Returns the item that is the next to get to a place, which so many have got to.
+    #[inline]
+    fn next(&self, count: usize) -> Option<&Item> {
+        self.items.get(count - self.behind.count)
+    }
+
+    /// Has bursts whole in their lanes; returns true if one is.
+    #[inline]
+    fn fill_lanes(&mut self) -> bool {
+        let before = self.whole_count;
+        while let Some(item) = self.items.get_mut(self.whole_count - self.behind.count) {
+            if !item.is_header {
+                let free = self.lanes[item.lane];
+                if free == Time::MAX {
                     break;
                 }
-                has_left = true;
-                self.stalled += item.dmaif.since(item.whole.max(before.dmaif + self.period));
-                if !item.is_header {
-                    self.last[1] = item.dmaif;
-                    self.handed_over.push(if item.dmaif > item.due { item.dmaif } else { Time::ZERO });
-                    let refill = self.period * u64::from(self.config.lanes.refill);
-                    self.lanes[item.lane] = item.dmaif + refill;
-                }
+                self.lanes[item.lane] = Time::MAX;
+                item.whole = item.due.max(free).max(self.last[0] + self.pace);
+                self.last[0] = item.whole;
+                self.whole.push(if item.whole > item.due { item.whole } else { Time::ZERO });
             }
-            self.items[index] = item;
-            (earlier, before) = (before, item);
+            self.whole_count += 1;
         }
-        while let Some(item) = self.items.front().filter(|item| item.behind < Time::MAX) {
-            if !item.is_header {
-                self.data.push_back(item.behind);
-            }
-            self.through = [self.through[1], *item];
-            self.items.pop_front();
-        }
-        has_left
+        self.whole_count > before
     }
 
-    /// Returns an item with those of its times that are known, behind two others.
-    fn moved(&self, mut item: Item, before: &Item, earlier: &Item) -> Item {
-        let period = self.period;
-        if item.dmaif == Time::MAX {
-            let Some(dmaif) = enters_dmaif(item.whole, before, earlier, period) else { return item };
-            item.dmaif = dmaif;
+    /// Has items leave the engine for DMAIF; returns true if one does.
+    #[inline]
+    fn enter_dmaif(&mut self) -> bool {
+        let before = self.dmaif.count;
+        while self.dmaif.count < self.whole_count
+            && let Some(&Item { is_header, lane, due, whole, .. }) = self.next(self.dmaif.count)
+        {
+            let Some(dmaif) = self.enters_dmaif(whole) else { break };
+            let ready = whole.max(self.dmaif.at(self.dmaif.count - 1) + self.period);
+            self.stalled += dmaif.since(ready);
+            self.dmaif.push(dmaif);
+            if !is_header {
+                self.last[1] = dmaif;
+                self.handed_over.push(if dmaif > due { dmaif } else { Time::ZERO });
+                self.lanes[lane] = dmaif + self.period * u64::from(self.config.lanes.refill);
+            }
         }
-        // A register of one place passes its item on in the cycle in which it takes the next.
-        let places = u64::from(self.config.register);
-        let room = |before: Time, earlier: Time| match places {
-            1 => before + period,
-            places => earlier + period * places,
-        };
-        item.first = item.dmaif.max(before.first + period).max(room(before.second, earlier.second));
-        item.second = item.first.max(before.second + period).max(room(before.behind, earlier.behind));
-        let (by, cycles) = match item.is_header {
-            true => (1, self.config.header),
-            false => (self.config.data, self.config.data),
-        };
-        let room = self.asks.before(item.number, by) + period * u64::from(cycles);
-        item.behind = item.second.max(before.behind + period).max(room);
-        item
+        self.dmaif.count > before
+    }
+
+    /// Returns the time at which the next item, which can be there from `from` on, enters DMAIF, if that is known: a register made by
+    /// `eperl::pipe -is`, which holds two if the second is there in the very next cycle, or when one leaves.
+    #[inline]
+    fn enters_dmaif(&self, from: Time) -> Option<Time> {
+        let (item, period) = (self.dmaif.count, self.period);
+        let [before, earlier] = [self.first.at(item - 1), self.first.at(item - 2)];
+        if earlier == Time::MAX {
+            return None;
+        }
+        let before_it = self.dmaif.at(item - 1);
+        if earlier + period <= before_it && from <= before_it + period {
+            return Some(before_it + period);
+        }
+        let leaves = earlier + period * 2;
+        if from <= leaves {
+            return Some(leaves);
+        }
+        (before < Time::MAX).then(|| from.max(before + period * 2))
+    }
+
+    /// Has items enter pipe_p1; returns true if one does.
+    #[inline]
+    fn enter_first(&mut self) -> bool {
+        let before = self.first.count;
+        while self.first.count < self.dmaif.count
+            && let Some(room) = self.register_room(self.first.count, &self.second)
+        {
+            let item = self.first.count;
+            self.first.push(self.dmaif.at(item).max(self.first.at(item - 1) + self.period).max(room));
+        }
+        self.first.count > before
+    }
+
+    /// Has items enter pipe_p2; returns true if one does.
+    #[inline]
+    fn enter_second(&mut self) -> bool {
+        let before = self.second.count;
+        while self.second.count < self.first.count
+            && let Some(room) = self.register_room(self.second.count, &self.behind)
+        {
+            let item = self.second.count;
+            self.second.push(self.first.at(item).max(self.second.at(item - 1) + self.period).max(room));
+        }
+        self.second.count > before
+    }
+
+    /// Returns the time at which pipe_p1 or pipe_p2 has a place for an item, if that is known, of the times at which those before it leave it for the
+    /// place behind. A register of one place passes its item on in the cycle in which it takes the next.
+    #[inline]
+    fn register_room(&self, item: usize, left: &Entered) -> Option<Time> {
+        let places = self.config.register;
+        let left = left.at(item - places as usize);
+        (left < Time::MAX).then(|| left + self.period * u64::from(places))
+    }
+
+    /// Has items enter pipe_p3 and the data FIFO; returns true if one does.
+    #[inline]
+    fn enter_behind(&mut self) -> bool {
+        let before = self.behind.count;
+        while self.behind.count < self.second.count
+            && let Some(&Item { number, is_header, .. }) = self.items.front()
+        {
+            let (by, cycles) = match is_header {
+                true => (1, self.config.header),
+                false => (self.config.data, self.config.data),
+            };
+            let asked = self.asks.before(number, by);
+            if asked == Time::MAX {
+                break;
+            }
+            let (item, room) = (self.behind.count, asked + self.period * u64::from(cycles));
+            let behind = self.second.at(item).max(self.behind.at(item - 1) + self.period).max(room);
+            self.behind.push(behind);
+            self.items.pop_front();
+            if !is_header {
+                self.data.push_back(behind);
+            }
+        }
+        self.behind.count > before
     }
 
     /// Has bursts ask the arbiter; returns true if one does.
+    #[inline]
     fn ask(&mut self) -> bool {
         let (period, commands, mut has_moved) = (self.period, self.config.commands, false);
         while let Some(&in_data) = self.data.front() {
@@ -367,23 +449,6 @@ impl WritePath {
         // The times are past.
         at.value(&mut self.stalled)
     }
-}
-
-/// Returns the time at which an item that can be there from `from` on enters DMAIF, if that is known: a register made by `eperl::pipe -is`, which holds
-/// two if the second is there in the very next cycle, or when one leaves.
-fn enters_dmaif(from: Time, before: &Item, earlier: &Item, period: Time) -> Option<Time> {
-    if from == Time::MAX || earlier.first == Time::MAX {
-        return None;
-    }
-    let next = before.dmaif + period;
-    if earlier.first + period <= before.dmaif && from <= next {
-        return Some(next);
-    }
-    let leaves = earlier.first + period * 2;
-    if from <= leaves {
-        return Some(leaves);
-    }
-    (before.first < Time::MAX).then(|| from.max(before.first + period * 2))
 }
 
 #[cfg(test)]

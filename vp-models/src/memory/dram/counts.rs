@@ -82,7 +82,7 @@ impl Counts {
         if let Some(latency) = latency {
             bank.reads += 1;
             bank.latency_sum += latency;
-            bank.latencies.add(latency);
+            bank.latencies.add(latency, 1);
         }
     }
 

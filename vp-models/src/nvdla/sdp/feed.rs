@@ -164,6 +164,8 @@ impl Feed {
     }
 
     async fn pack(self: Rc<Self>) {
+        // Time from which on the next atoms can be packed, or be written to lanes.
+        let mut next = Time::ZERO;
         loop {
             let layer = self.layers.borrow_mut().pop_front();
             let Some(Shape { ram, lines, atoms, together, untaken }) = layer else {
@@ -178,18 +180,20 @@ impl Feed {
                     let count = left.min(self.lanes.len() as u64) as usize;
                     let mut group = [[0; MAX_ATOM]; MAX_LANES];
                     for together in group[..count].chunks_mut(self.at_once) {
+                        self.sim.wait_until(next).await;
                         for place in together {
                             stream.take(&mut place[..self.atom]).await;
                         }
-                        self.sim.wait(self.cycle).await;
+                        next = self.sim.now() + self.cycle;
                     }
                     let sets = count.div_ceil(together.max(1)) as u64;
                     if untaken.as_mut().is_some_and(|untaken| !untaken.has_room(sets)) {
+                        self.sim.wait_until(next).await;
                         self.stand().await;
                     }
                     // The whole group is written at once, when every lane it uses is free.
                     for lane in &self.lanes[..count] {
-                        lane.room().await;
+                        lane.room_from(next).await;
                     }
                     for (lane, &place) in self.lanes.iter().zip(&group[..count]) {
                         lane.put(place);
@@ -203,8 +207,8 @@ impl Feed {
     }
 
     async fn spread(self: Rc<Self>) {
-        // How many of the atoms that are used together are missing.
-        let mut missing = 0;
+        // How many of the atoms that are used together are missing, and from when on the next can leave their lanes.
+        let (mut missing, mut next) = (0, Time::ZERO);
         loop {
             let group = self.groups.borrow_mut().pop_front();
             let Some((count, together)) = group else {
@@ -215,7 +219,9 @@ impl Feed {
             while !lanes.is_empty() {
                 if self.first.get().is_none() {
                     missing = together.max(1);
-                    self.output.room().await;
+                    self.output.room_from(next).await;
+                } else {
+                    self.sim.wait_until(next).await;
                 }
                 let (taken, left) = lanes.split_at(missing.min(lanes.len()));
                 taken[0].ready().await;
@@ -231,7 +237,7 @@ impl Feed {
                 {
                     self.output.put(first);
                 }
-                self.sim.wait(self.cycle).await;
+                next = self.sim.now() + self.cycle;
             }
         }
     }

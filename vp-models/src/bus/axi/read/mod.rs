@@ -144,7 +144,6 @@ impl ReadSide {
 
     /// Returns the times at which the first and the last beat of a burst are on the bus whose data can be there from `first` on:
     /// in order, one beat a cycle.
-    #[inline(always)]
     fn occupy_bus(&mut self, first: Time, burst: &Burst, client: &ReadClient, period: Time) -> (Time, Time) {
         let first = first.max(self.bus_free);
         let (first, last, ready) = client.expect(first, burst.beats).unwrap_or_else(|| {

@@ -80,7 +80,15 @@ impl Reads {
                 }
                 self.arbiter.set_turn(turn);
                 let (burst, counted) = (batch.burst, batch.burst.beats);
-                transfers.pipeline.choose(Chosen { client: Some(number), burst, counted, cycles: 1 }, now);
+                // Mostly nothing waits before it or holds it back: then it is on the bus at once.
+                let passes = transfers.passes(&burst).is_some_and(|at| at <= now)
+                    && !client.is_awaited(&burst)
+                    && client.read_later(target, &burst);
+                if !passes {
+                    transfers
+                        .pipeline
+                        .choose(Chosen { client: Some(number), burst, counted, cycles: 1 }, now);
+                }
                 client.pass_arbiter(now);
                 batch.burst.address = batch.burst.address.wrapping_add(batch.burst.bytes.into());
                 batch.done += 1;
@@ -89,6 +97,12 @@ impl Reads {
                 if is_last {
                     batch.settle(client, next);
                     until = until.min(client.next_read());
+                }
+                if passes {
+                    reading |= 1 << number;
+                    transfers.pipeline.pass(now);
+                    self.deliver(transfers, client, &burst, now, observed);
+                    continue;
                 }
             }
             if transfers.next_count() <= now {
@@ -104,13 +118,8 @@ impl Reads {
                 }
                 reading |= 1 << number;
                 transfers.pipeline.issue(now);
-                let ready = transfers.responder.request_plain(&burst, now);
-                let (first, last) = transfers.side.occupy_bus(ready, &burst, client, self.config.period);
-                transfers.outstanding.add(last);
-                transfers.count.close(burst.beats, first, last);
-                observed.expect(now, false, first, last, &burst);
-                observed.report_many(now);
-                client.deliver(&burst, first);
+                transfers.count.remove_open(burst.beats);
+                self.deliver(transfers, client, &burst, now, observed);
                 done = Some(now);
             }
         }
@@ -129,7 +138,35 @@ impl Reads {
     }
 }
 
+impl Reads {
+    /// Has a burst that is on AR now on the data bus as soon as that is free.
+    #[inline]
+    fn deliver(
+        &self,
+        transfers: &mut Transfers<ReadSide>,
+        client: &ReadClient,
+        burst: &Burst,
+        now: Time,
+        observed: &Observed,
+    ) {
+        let ready = transfers.responder.request_plain(burst, now).max(transfers.side.bus_free);
+        let (first, last, free) = client.expect_and_deliver(burst, ready);
+        transfers.side.bus_free = free;
+        transfers.outstanding.add(last);
+        transfers.count.add(burst.beats, first, last);
+        observed.expect(now, false, first, last, burst);
+        observed.report_many(now);
+    }
+}
+
 impl Transfers<ReadSide> {
+    /// Returns the time at which the next burst is chosen and on AR at once, if it can be, with a memory inside and no partner.
+    #[inline]
+    fn passes(&self, burst: &Burst) -> Option<Time> {
+        let at = self.pipeline.passes()?;
+        (self.count.room(burst.beats).max(self.outstanding.room()) <= at).then_some(at)
+    }
+
     /// Returns the time at which the next address can be on AR, with a memory inside and no partner.
     #[inline]
     fn next_issue(&self) -> Time {

@@ -83,15 +83,13 @@ impl<'a> WeightWriter<'a> {
             }
             for _ in 0..reads {
                 let Some((bytes, asked)) = self.requests.asked.pop() else { return };
-                self.note_taken(bytes, asked);
-                if fits && self.came.is_empty() && !self.completes_group(bytes) {
-                    self.arrival.write(self.taken + self.latency, bytes.div_ceil(self.cdma.weight_beat));
-                    self.written += u64::from(bytes);
-                } else {
-                    self.write_beats(bytes, fits).await;
-                }
                 if fits {
-                    self.stream.take_all(bytes as usize, |_| ());
+                    let due = self.stream.drop_first(bytes as usize);
+                    self.note_taken(due, asked);
+                    self.write_held(bytes);
+                } else {
+                    self.note_taken(self.stream.due(bytes as usize), asked);
+                    self.write_with_room(bytes).await;
                 }
             }
         }
@@ -129,10 +127,9 @@ impl<'a> WeightWriter<'a> {
         self.cdma.buffer.put_weights(self.task.number, Stored::Weights, data);
     }
 
-    /// Notes when a read, which was asked for at that time, came.
-    fn note_taken(&mut self, bytes: u32, asked: Time) {
-        let start = self.taken.max(asked);
-        self.taken = start.max(self.stream.due(bytes as usize));
+    /// Notes that a read, which was asked for at that time, came at `due`.
+    fn note_taken(&mut self, due: Time, asked: Time) {
+        self.taken = self.taken.max(asked).max(due);
     }
 
     /// Returns true if the next bytes complete a group.
@@ -140,24 +137,50 @@ impl<'a> WeightWriter<'a> {
         self.group < self.groups && self.written + u64::from(bytes) >= self.group_end
     }
 
-    /// Writes a read beat by beat, each when it has room.
-    async fn write_beats(&mut self, bytes: u32, fits: bool) {
+    /// Writes a read whose bytes are in the buffer.
+    fn write_held(&mut self, bytes: u32) {
+        if self.came.is_empty() && !self.completes_group(bytes) {
+            self.arrival.write(self.taken + self.latency, bytes.div_ceil(self.cdma.weight_beat));
+            self.written += u64::from(bytes);
+            return;
+        }
         let mut left = bytes;
         while left > 0 {
-            // Of a beat that does not fit, what does may be all that a group lacks.
-            let room = self.room();
-            let beat = left.min(self.cdma.weight_beat).min(if room > 0 { room } else { u32::MAX });
-            let mut due = self.came.next().unwrap_or(self.taken) + self.latency;
-            if !fits {
-                if self.wait_for_room(beat).await {
-                    due = due.max(self.taken);
-                }
-                self.stream.take_all(beat as usize, |data| self.put(data));
-            }
-            self.arrival.write(due, 1);
-            self.written += u64::from(beat);
-            self.tell_usable();
+            let beat = self.beat(left);
+            let due = self.came.next().unwrap_or(self.taken) + self.latency;
+            self.write_beat(beat, due);
             left -= beat;
+        }
+    }
+
+    /// Writes a read beat by beat, each when it has room.
+    async fn write_with_room(&mut self, bytes: u32) {
+        let mut left = bytes;
+        while left > 0 {
+            let beat = self.beat(left);
+            let mut due = self.came.next().unwrap_or(self.taken) + self.latency;
+            if self.wait_for_room(beat).await {
+                due = due.max(self.taken);
+            }
+            self.stream.take_all(beat as usize, |data| self.put(data));
+            self.write_beat(beat, due);
+            left -= beat;
+        }
+    }
+
+    /// Returns the bytes of the next beat of a read, of which so many are left.
+    fn beat(&self, left: u32) -> u32 {
+        // Of a beat that does not fit, what does may be all that a group lacks.
+        let room = self.room();
+        left.min(self.cdma.weight_beat).min(if room > 0 { room } else { u32::MAX })
+    }
+
+    /// Notes that a beat is written from `due` on.
+    fn write_beat(&mut self, bytes: u32, due: Time) {
+        self.arrival.write(due, 1);
+        self.written += u64::from(bytes);
+        if self.completes_group(0) {
+            self.tell_usable();
         }
     }
 
