@@ -63,6 +63,7 @@ impl Host {
             Why::Time => ("time", None),
             Why::Interrupt => ("interrupt", None),
             Why::Idle => ("idle", None),
+            Why::Stopped => ("stopped", None),
             Why::Deadlock { report } => ("deadlock", Some(report)),
         })
     }

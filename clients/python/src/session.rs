@@ -132,7 +132,7 @@ impl Session {
             };
         }
         if let Goal::Idle = goal {
-            return host.advance(native::Until::Idle).and_then(why_of);
+            return host.advance(Until::Idle);
         }
         let mut slice = slice;
         let why = loop {
@@ -144,16 +144,10 @@ impl Session {
             let end = (now + slice).min(limit);
             let began = Instant::now();
             let (until, end) = match goal {
-                Goal::Time(time) => {
-                    let end = end.min(time);
-                    (native::Until::Time(native::Time(end.as_ps())), end)
-                }
-                _ => {
-                    let limit = Some(native::Time(end.as_ps()));
-                    (native::Until::Interrupt { port: host.line(), limit }, end)
-                }
+                Goal::Time(time) => (Until::Time(end.min(time)), end.min(time)),
+                _ => (Until::Interrupt { port: host.line(), limit: Some(end) }, end),
             };
-            let why = why_of(host.advance(until)?)?;
+            let why = host.advance(until)?;
             let took = began.elapsed();
             slice = if took < REQUEST / 2 {
                 slice * 2
@@ -175,18 +169,6 @@ impl Session {
         self.slice = slice;
         Ok(why)
     }
-}
-
-fn why_of(why: native::Why) -> Result<Why, HostError> {
-    Ok(match why {
-        native::Why::Time => Why::Time,
-        native::Why::Interrupt => Why::Interrupt,
-        native::Why::Idle => Why::Idle,
-        native::Why::Deadlock { report } => Why::Deadlock { report },
-        native::Why::Stopped => {
-            return Err(HostError::Refused("the platform stopped the run".to_owned()));
-        }
-    })
 }
 
 /// A program runs on whichever it is; its waits can be ended.

@@ -8,25 +8,13 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DebugCommand, DebugState, Driven, ErrorCode, FrameRule, Hello, MAX_TEXT, Promised, Reaction, Refused,
-    Role, StopReport, TimeMode, Welcome,
+    AccessKind, Activity, DebugCommand, DebugState, Driven, ErrorCode, FrameRule, Hello, MAX_TEXT, PortId,
+    Promised, Reaction, Refused, Role, SessionId, StopReport, Time, TimeMode, Until, Welcome, Why,
 };
-
-/// Simulated time in picoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Time(pub u64);
 
 /// Identifies a request until it is answered. Chosen by the sender; each direction has its own ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId(pub u32);
-
-/// Position of a port in [`Welcome::ports`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct PortId(pub u16);
-
-/// Names a session of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct SessionId(pub u64);
 
 /// The header of a frame.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -315,7 +303,7 @@ pub struct MemoryRead {
     /// The number of bytes: at least 1, at most the payload limit.
     pub length: u32,
     /// Kind of access: whether it takes simulated time.
-    pub access: Access,
+    pub access: AccessKind,
     /// The bus's transaction id. 0 when the initiator has none.
     pub axi_id: u16,
     /// Earliest time, as [`RegisterRead::at`].
@@ -335,7 +323,7 @@ pub struct MemoryWrite {
     /// The number of bytes, whether their strobes are set or not: at least 1.
     pub length: u32,
     /// Kind of access: whether it takes simulated time.
-    pub access: Access,
+    pub access: AccessKind,
     /// The bus's transaction id. 0 when the initiator has none.
     pub axi_id: u16,
     /// True if strobes follow the data. Needs [`Capabilities::STROBES`](super::Capabilities::STROBES).
@@ -357,50 +345,6 @@ impl MemoryWrite {
         let data = payload.slice(..payload.len().min(self.length as usize));
         (data.clone(), self.strobes.then(|| payload.slice(data.len()..)))
     }
-}
-
-/// Kind of a memory access: whether it takes part in the simulation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Access {
-    /// Goes over the simulated bus, takes its turn and its time.
-    Timed,
-    /// Happens at once, without the bus: for loaders and debuggers.
-    Debug,
-}
-
-/// End up to which time should move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Until {
-    /// A time, also when nothing happens.
-    Time(Time),
-    /// The line's rise, or at once if it is high.
-    Interrupt {
-        /// An interrupt port that this session is attached to as sink.
-        port: PortId,
-        /// Give up then.
-        limit: Option<Time>,
-    },
-    /// The end of all work.
-    Idle,
-}
-
-/// Reason for which time stopped moving.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Why {
-    /// The requested time, or the limit, is reached.
-    Time,
-    /// The line is high.
-    Interrupt,
-    /// Nothing is left to do.
-    Idle,
-    /// Nothing can happen any more, though work is unfinished.
-    Deadlock {
-        /// The processes that wait, and for what.
-        report: String,
-    },
-    /// Reserved: the platform was stopped. Today's server does not send it; an Advance that a reset ends fails
-    /// with [`ErrorCode::Cancelled`].
-    Stopped,
 }
 
 /// The answer to a request.
@@ -469,19 +413,6 @@ pub struct StatusReport {
     pub events: u64,
     /// The roles at ports that are taken, and the sessions that have them.
     pub attached: Vec<Attached>,
-}
-
-/// Activity of a platform: whether it has work to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Activity {
-    /// Time moves.
-    Running,
-    /// Work is left, and time does not move until a session advances it.
-    Held,
-    /// Nothing to do until a request comes.
-    Idle,
-    /// Nothing can happen any more, though work is unfinished.
-    Deadlocked,
 }
 
 /// One end of a port, held by a session.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use vp_core::Time;
-use vp_hub::{Clock, PortEvent, PortIndex, Promise, Reaction, Role};
+use vp_hub::{Clock, PortEvent, PortId, Promise, Reaction, Role};
 use vp_models::memory::{MemoryBudget, Ram, usual_limit};
 use vp_models::platform::PortKind;
 
@@ -73,7 +73,7 @@ impl DebugTarget for Ram {
 
 /// A memory that this side is.
 struct OwnMemory {
-    port: PortIndex,
+    port: PortId,
     ram: Rc<Ram>,
     /// Target in which loaders and debuggers find the memory's bytes: in `ram`, unless somebody keeps them elsewhere.
     debug: Rc<dyn DebugTarget>,
@@ -196,7 +196,7 @@ impl Partner {
                 format!("it is a port of kind {:?}, and was to be one of kind {:?}", port.kind, S::KIND);
             return Err(PartnerError::Port { port: name.to_owned(), what });
         }
-        let index = PortIndex(index as u16);
+        let index = PortId(index as u16);
         self.link.attach(index, S::ROLE)?;
         if S::KIND == PortKind::Axi && S::ROLE == Role::Target {
             let range = port.base..port.base.saturating_add(port.size);
@@ -484,7 +484,7 @@ impl Partner {
     }
 
     /// Carries out an access beside the pins.
-    fn access(&self, port: PortIndex, address: u64, access: DebugAccess) -> Result<Bytes, String> {
+    fn access(&self, port: PortId, address: u64, access: DebugAccess) -> Result<Bytes, String> {
         let memory = self.memories.iter().find(|memory| memory.port == port);
         let target = &memory.ok_or("this partner is no memory")?.debug;
         match access {

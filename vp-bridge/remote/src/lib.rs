@@ -14,7 +14,7 @@ use std::time::Duration;
 use thiserror::Error;
 use vp_client::native::{
     Activity, Capabilities, Counter, CounterValue, Device, ErrorCode, Port, PortId, PortKind, Role,
-    SharedRegion, StatusReport, Time as At, TimeMode, Until, Welcome, Why,
+    SharedRegion, StatusReport, TimeMode, Until, Welcome, Why,
 };
 use vp_client::{Address, Client, Credentials, Options, SilenceLimit, is_memory};
 use vp_core::Time;
@@ -276,7 +276,10 @@ impl RemoteHost {
     /// # Errors
     /// [`HostError::Refused`] in other time modes.
     pub fn advance(&mut self, until: Until) -> Result<Why, HostError> {
-        self.client.advance(until).map(|(_, why)| why).map_err(failed)
+        match self.client.advance(until).map_err(failed)? {
+            (_, Why::Stopped) => Err(stopped()),
+            (_, why) => Ok(why),
+        }
     }
 
     /// Returns true if the interrupt line is high, as far as this side knows.
@@ -373,13 +376,17 @@ impl RemoteHost {
     }
 
     fn time(&self) -> Time {
-        Time::ps(self.client.time().0)
+        self.client.time()
     }
 
     fn at_limit(&self) -> HostError {
         let limit = self.limit.unwrap_or(Time::MAX).to_string();
         HostError::Limit { time: self.time(), limit }
     }
+}
+
+fn stopped() -> HostError {
+    HostError::Refused("the platform stopped the run".to_owned())
 }
 
 /// Returns the caller's error for a failed call.
@@ -426,16 +433,14 @@ impl Host for RemoteHost {
         if self.welcome().time_mode != TimeMode::Lockstep {
             return self.await_level();
         }
-        let limit = self.limit.map(|limit| At(limit.as_ps()));
-        let until = Until::Interrupt { port: self.irq, limit };
+        let until = Until::Interrupt { port: self.irq, limit: self.limit };
         let (time, why) = self.client.advance(until).map_err(failed)?;
-        let time = Time::ps(time.0);
         match why {
             Why::Interrupt => Ok(time),
             Why::Time => Err(self.at_limit()),
             Why::Idle => Err(HostError::Idle { time, report: NOTHING_RUNS.to_owned() }),
             Why::Deadlock { report } => Err(HostError::Idle { time, report }),
-            Why::Stopped => Err(HostError::Refused("the platform stopped the run".to_owned())),
+            Why::Stopped => Err(stopped()),
         }
     }
 

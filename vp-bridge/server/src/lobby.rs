@@ -27,7 +27,7 @@ pub(super) async fn serve(
 ) -> SessionOutcome {
     let begun = match identity.welcome.take() {
         Some((request, _)) => {
-            connection.reply(request, Time(0), Reply::Done, &[]).map_err(|error| error.to_string())
+            connection.reply(request, Time::ZERO, Reply::Done, &[]).map_err(|error| error.to_string())
         }
         None => {
             let offer = Offer { session: id, time_mode: hello.time_mode, ..context.offer.clone() };
@@ -102,7 +102,7 @@ fn answer_all(
                 failed(ErrorCode::Unsupported, reason)
             }
         };
-        let answered = connection.reply(id, Time(0), reply, payload.freeze());
+        let answered = connection.reply(id, Time::ZERO, reply, payload.freeze());
         answered.map_err(|error| SessionOutcome::Wrong(format!("cannot answer: {error}")))?;
     }
     Ok(false)

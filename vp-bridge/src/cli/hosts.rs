@@ -189,7 +189,7 @@ impl HostArgs {
             ..RemoteOptions::default()
         };
         let mut host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
-        if self.shared.is_none() && host.welcome().time.0 > 0 {
+        if self.shared.is_none() && host.welcome().time > Time::ZERO {
             // A server's one platform, which others have used before: a program begins at power-on.
             host.reset().map_err(Failure::new)?;
         }

@@ -10,7 +10,7 @@ use vp_host::network::digits;
 use vp_host::trace::Trace;
 use vp_host::trace::player::{PlayOptions, play};
 use vp_host::{Host as _, Statistics};
-use vp_hub::{Clock, Hub, LinkedPort, PortIndex, Role, TimeMode};
+use vp_hub::{Clock, Hub, LinkedPort, PortId, Role, TimeMode};
 use vp_models::counters::{EXPLANATIONS, Value};
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::outside_device::OutsideDescription;
@@ -36,7 +36,7 @@ fn device_outside() -> Statistics {
     around.device = DeviceDescription::Outside(Box::new(OutsideDescription::like("nv_small").unwrap()));
     let (here, there) = (Platform::build(&around).unwrap(), Platform::build(&common::description()).unwrap());
     let port = |platform: &Platform, name: &str| {
-        PortIndex(platform.ports().iter().position(|port| port.name == name).unwrap() as u16)
+        PortId(platform.ports().iter().position(|port| port.name == name).unwrap() as u16)
     };
     let ends = [("csb0", Role::Target), ("irq0", Role::Source), ("dbb0", Role::Initiator)];
     let link = |(name, role)| LinkedPort { there: port(&here, name), role, here: port(&there, name) };

@@ -119,14 +119,14 @@ impl Session {
         if matches!(reply, Reply::Failed { .. }) {
             return Ok(());
         }
-        let at = Time(now.0.checked_next_multiple_of(period).ok_or(Over)?);
+        let at = Time::ps(now.as_ps().checked_next_multiple_of(period).ok_or(Over)?);
         let name = event.name();
         let (event, data) = to_event(event);
         let driven = Driven { port, at, event };
         self.connection.drive(driven, &data[..]).map_err(|_| Over)?;
         self.connection.promise(Promised { heard: 0, next: None }).map_err(|_| Over)?;
         // In lockstep time moves for requests only.
-        let limit = Time(at.0.saturating_add(4 * period));
+        let limit = at + Time::ps(4 * period);
         self.send(Request::Advance { until: Until::Time(limit) }, &[])?;
         let code = self.parting_code()?;
         let what = match code {

@@ -12,7 +12,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use vp_core::Time;
-use vp_hub::{PortEvent, PortIndex, Role};
+use vp_hub::{PortEvent, PortId, Role};
 use vp_models::platform::PortKind;
 
 pub use axi::{Address, Beat, Manager, ManagerPins, Response, Subordinate, SubordinatePins, WriteBeat};
@@ -91,7 +91,7 @@ impl<S> Handle<S> {
 /// A port and its pins.
 #[doc(hidden)]
 pub struct Attached<S> {
-    pub(crate) port: PortIndex,
+    pub(crate) port: PortId,
     pub(crate) name: String,
     pub(crate) width: usize,
     /// The last edge at which this side's pins were sampled, and at which the platform's were seen, counted from the first one.
@@ -105,7 +105,7 @@ pub struct Attached<S> {
 }
 
 impl<S: PinState> Attached<S> {
-    pub(crate) fn new(port: PortIndex, name: String, width: usize) -> Self {
+    pub(crate) fn new(port: PortId, name: String, width: usize) -> Self {
         let pending = VecDeque::new();
         let state = S::default();
         let mut attached = Self { port, name, width, sampled: 0, seen: 0, pending, reset_until: None, state };
@@ -128,7 +128,7 @@ pub struct Ports {
 
 /// A port of any kind.
 pub(crate) trait AnyPort {
-    fn port(&self) -> PortIndex;
+    fn port(&self) -> PortId;
     fn name(&self) -> &str;
     /// The last edge at which its pins were sampled.
     fn sampled(&self) -> u64;
@@ -150,7 +150,7 @@ pub(crate) trait AnyPort {
 }
 
 impl<S: PinState> AnyPort for Attached<S> {
-    fn port(&self) -> PortIndex {
+    fn port(&self) -> PortId {
         self.port
     }
 

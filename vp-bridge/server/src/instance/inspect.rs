@@ -37,14 +37,10 @@ impl PlatformThread {
 
     /// The state of the platform, of which the session knows its part.
     pub(super) fn status(&self) -> StatusReport {
-        let attached = self.hub.holdings().map(|(party, port, role)| Attached {
-            port: translate::port_id(port),
-            role: translate::role(role),
-            session: translate::session(party),
-        });
+        let attached = self.hub.holdings().map(|(session, port, role)| Attached { port, role, session });
         StatusReport {
             time_mode: self.time_mode(),
-            activity: translate::activity(self.hub.activity()),
+            activity: self.hub.activity(),
             sessions: u32::try_from(self.sessions()).unwrap_or(u32::MAX),
             // The session knows.
             in_flight: 0,
@@ -105,11 +101,10 @@ impl PlatformThread {
     }
 
     fn inspect_party(&self, session: SessionId, seen: &mut Vec<Counter>) {
-        let party = translate::party(session);
-        if let Some(waits) = self.hub.waits_for(party) {
+        if let Some(waits) = self.hub.waits_for(session) {
             seen.push(text(&format!("session.{}.waits", session.0), &waits));
         }
-        let owes = self.hub.owes(party);
+        let owes = self.hub.owes(session);
         if owes > 0 {
             let (name, value) = (format!("session.{}.owes", session.0), CounterValue::Count(owes as u64));
             seen.push(Counter { name, unit: "answers".to_owned(), value });
@@ -128,12 +123,10 @@ impl PlatformThread {
         let Some(member) = self.members.get_mut(&session) else { return };
         let looked = match *request {
             Request::RegisterPeek(RegisterPeek { port, address, count, group }) => {
-                let words = self.hub.peek_registers(translate::port_index(port), address, count, group);
+                let words = self.hub.peek_registers(port, address, count, group);
                 words.map(|words| Some(words.iter().flat_map(|word| word.to_le_bytes()).collect()))
             }
-            Request::MemoryRead(read) => {
-                self.hub.peek_memory(translate::port_index(read.port), read.address, read.length)
-            }
+            Request::MemoryRead(read) => self.hub.peek_memory(read.port, read.address, read.length),
             _ => Ok(None),
         };
         let looked = match looked {
@@ -143,13 +136,13 @@ impl PlatformThread {
         };
         if let Some(result) = looked {
             let (reply, payload) = translate::reply(result);
-            let time = translate::time(self.hub.now());
+            let time = self.hub.now();
             return self.send(session, ToSession::Reply { id, time, reply, payload, permit: Some(permit) });
         }
         let access = match *request {
             Request::RegisterPoke(RegisterPoke { port, address, value }) => {
                 let operation = vp_hub::Operation::RegisterWrite { address, value };
-                Some(vp_hub::Access { port: translate::port_index(port), at: None, operation })
+                Some(vp_hub::Access { port, at: None, operation })
             }
             _ => match translate::command(request, payload, member.capabilities, self.hub.ports()) {
                 Some(vp_hub::PartyCommand::Access(access)) => Some(access),
@@ -159,7 +152,7 @@ impl PlatformThread {
         let Some(access) = access else { return };
         let tag = Tag(id.0.into());
         member.held_permits.insert(tag, permit);
-        self.handle(Input::Debug { party: translate::party(session), tag, access });
+        self.handle(Input::Debug { party: session, tag, access });
     }
 }
 

@@ -15,7 +15,7 @@ use bytes::{Bytes, BytesMut};
 use vp_core::Time;
 use vp_hub::{
     Access as HubAccess, AccessKind, Clock, Completion, Failure, Input, Operation, Output, PartyCommand,
-    PartyId, PortEvent, PortIndex, Promise, Role, Tag,
+    PartyId, PortEvent, PortId, Promise, Role, Tag,
 };
 use vp_models::bus::axi::Latency;
 use vp_models::platform::{Description, Port, PortKind};
@@ -112,7 +112,7 @@ impl Memory {
 
 /// An access to the peer's registers.
 struct RegisterAccess {
-    port: PortIndex,
+    port: PortId,
     channel: u32,
     transaction: Transaction,
     posted: bool,
@@ -173,7 +173,7 @@ impl Device {
         reactions.chain([self.promised]).min().unwrap_or(self.promised).max(self.last)
     }
 
-    fn drive(&mut self, port: PortIndex, at: Time, event: PortEvent) {
+    fn drive(&mut self, port: PortId, at: Time, event: PortEvent) {
         self.last = at;
         self.inputs.push_back(Input::Driven { party: self.party, port, at, event });
     }
@@ -202,7 +202,7 @@ impl Device {
 
     // What the platform drives.
 
-    fn take(&mut self, port: PortIndex, at: Time, event: &PortEvent) -> Result<(), SessionEnd> {
+    fn take(&mut self, port: PortId, at: Time, event: &PortEvent) -> Result<(), SessionEnd> {
         let what = match *event {
             PortEvent::Register { address, write, posted } => {
                 let Some(route) = self.routes.of(port) else { return Ok(()) };
@@ -347,7 +347,7 @@ impl Device {
     }
 
     /// Returns the time that an access to memory takes by itself, in nanoseconds.
-    fn takes(&self, port: PortIndex, is_write: bool, length: u32) -> i64 {
+    fn takes(&self, port: PortId, is_write: bool, length: u32) -> i64 {
         let Some(memory) = self.memories.get(usize::from(port.0)) else { return 0 };
         let beats = length.div_ceil(memory.beat_bytes.max(1));
         let cycles = memory.latencies[usize::from(is_write)].saturating_add(beats);

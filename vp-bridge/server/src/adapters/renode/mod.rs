@@ -14,7 +14,7 @@ use bytes::BytesMut;
 use vp_core::Time;
 use vp_hub::{
     Access, Completion, Failure, FailureKind, HORIZON, Input, Operation, Output, PartyCommand, PartyId,
-    PortIndex, Role, Tag, Until,
+    PortId, Role, Tag, Until,
 };
 use vp_models::platform::PortKind;
 use vp_protocols::renode::{Answer, Connection, Event, LogLevel, SendError, Socket, Violation, Width};
@@ -60,9 +60,9 @@ pub(crate) struct Renode {
     /// The memory interfaces that are masters on Renode's bus.
     masters: Vec<String>,
     party: PartyId,
-    registers: PortIndex,
+    registers: PortId,
     /// The lines; the first is 0 for Renode.
-    lines: Vec<PortIndex>,
+    lines: Vec<PortId>,
     /// The levels that were sent to Renode.
     levels: Vec<bool>,
     inputs: VecDeque<Input>,
@@ -99,7 +99,7 @@ impl Renode {
             connection: Connection::new(),
             masters,
             party: PartyId(0),
-            registers: PortIndex(0),
+            registers: PortId(0),
             lines: Vec::new(),
             levels: Vec::new(),
             inputs: VecDeque::new(),
@@ -248,7 +248,7 @@ impl Adapter for Renode {
             )));
         }
         for (index, port) in beginning.ports.iter().enumerate() {
-            let index = PortIndex(index as u16);
+            let index = PortId(index as u16);
             let role = match port.kind {
                 PortKind::Registers => {
                     self.registers = index;

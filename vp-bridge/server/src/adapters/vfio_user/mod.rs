@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
-use vp_hub::{Completion, Failure, FailureKind, Input, Output, PartyCommand, PartyId, PortIndex, Role, Tag};
+use vp_hub::{Completion, Failure, FailureKind, Input, Output, PartyCommand, PartyId, PortId, Role, Tag};
 use vp_models::platform::PortKind;
 use vp_protocols::pci;
 use vp_protocols::vfio_user::{
@@ -67,9 +67,9 @@ pub(crate) struct VfioUser {
     accesses: Accesses,
     party: PartyId,
     /// Port of the registers, and its first address.
-    registers: (PortIndex, u64),
+    registers: (PortId, u64),
     /// Ports of memory, and their addresses.
-    memories: Vec<(PortIndex, Range<u64>)>,
+    memories: Vec<(PortId, Range<u64>)>,
     inputs: VecDeque<Input>,
     files: VecDeque<FileTask>,
     tasks: Option<Tasks>,
@@ -113,7 +113,7 @@ impl VfioUser {
             parts: Parts::default(),
             accesses: Accesses::default(),
             party: PartyId(0),
-            registers: (PortIndex(0), 0),
+            registers: (PortId(0), 0),
             memories: Vec::new(),
             inputs: VecDeque::new(),
             files: VecDeque::new(),
@@ -316,7 +316,7 @@ impl Adapter for VfioUser {
     fn begin(&mut self, beginning: &SessionStart<'_>) -> Result<(), SessionEnd> {
         self.party = beginning.party;
         for (index, port) in beginning.ports.iter().enumerate() {
-            let index = PortIndex(index as u16);
+            let index = PortId(index as u16);
             let role = match port.kind {
                 PortKind::Registers => {
                     let window = pci::window(port.size).max(PAGE);
