@@ -94,13 +94,7 @@ impl Session {
             let description = match &mut self.way {
                 PlatformHost::Local(host) => host.platform().description().clone(),
                 PlatformHost::Remote(host) => {
-                    let refused = |why: String| HostError::Refused(why);
-                    let statistics = host.statistics()?;
-                    let text = statistics
-                        .text("platform.description")
-                        .ok_or_else(|| refused("the server does not say what its platform is".to_owned()))?;
-                    Description::parse(text)
-                        .map_err(|error| refused(format!("the server's platform: {error}")))?
+                    vp_remote::described(&host.statistics()?.counters).map_err(HostError::Refused)?
                 }
             };
             let registers = DeviceRegisters::of(&description);

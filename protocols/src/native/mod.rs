@@ -36,11 +36,10 @@ pub use message::*;
 pub use output::{Output, Payload};
 pub use partner::{Driven, PortEvent, Promised};
 pub use rule::Rule;
-pub use statistics::{Counter, CounterValue};
 pub use vp_core::Time;
 pub use vp_types::{
-    AccessKind, Accesses, Activity, AxiChannel, DebugEvent, Hit, PartyId as SessionId, PortId, Reaction,
-    Role, StepBy, StopReport, StopWhy, Until, Why,
+    AccessKind, Accesses, Activity, AxiChannel, Counter, CounterValue, DebugEvent, Hit, PartyId as SessionId,
+    PortId, Reaction, Role, StepBy, StopReport, StopWhy, Until, Why, counters,
 };
 
 /// The one version of the protocol this crate speaks.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use vp_client::native::{self, CounterValue, Driven, ErrorCode, Promised, Reply, Request, RequestId};
+use vp_client::native::{self, Driven, ErrorCode, Promised, Reply, Request, RequestId};
 use vp_client::{
     Address, Answered, Client, Credentials, Error, Handler, Options, Refusal, SilenceLimit, is_memory,
     serve_memory,
@@ -136,10 +136,7 @@ impl PlatformLink for RemoteLink {
     fn counter(&mut self, name: &str) -> Result<Option<u64>, PartnerError> {
         let counters = self.client.counters(name);
         let counters = self.done(counters)?;
-        Ok(counters.iter().find_map(|counter| match counter.value {
-            CounterValue::Count(value) if counter.name == name => Some(value),
-            _ => None,
-        }))
+        Ok(native::counters::count(&counters, name))
     }
 
     fn declare(&mut self, Clock { reaction, quantum }: Clock) -> Result<Time, PartnerError> {

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 use vp_client::native::{
-    Activity, Capabilities, Counter, CounterValue, Device, ErrorCode, Port, PortId, PortKind, Role,
-    SharedRegion, StatusReport, TimeMode, Until, Welcome, Why,
+    Activity, Capabilities, Counter, Device, ErrorCode, Port, PortId, PortKind, Role, SharedRegion,
+    StatusReport, TimeMode, Until, Welcome, Why, counters,
 };
 use vp_client::{Address, Client, Credentials, Options, SilenceLimit, is_memory};
 use vp_core::Time;
@@ -22,7 +22,7 @@ use vp_host::{Host, HostError, Memory, Statistics, Warning};
 use vp_models::backlog::warnings_left_out;
 use vp_models::memory::{MemoryBudget, OutOfRange, usual_limit};
 use vp_models::nvdla::registers::RegisterMap;
-use vp_models::platform::NOTHING_RUNS;
+use vp_models::platform::{Description, NOTHING_RUNS};
 
 use memory::{OwnMemory, Unserved};
 use side::LocalSide;
@@ -321,16 +321,7 @@ impl RemoteHost {
     }
 
     fn counters(&mut self, prefix: &str) -> Result<Statistics, HostError> {
-        let counters = self.client.counters(prefix).map_err(failed)?;
-        let counters = counters.into_iter().map(|Counter { name, unit, value }| {
-            let value = match value {
-                CounterValue::Count(count) => vp_host::Value::Count(count),
-                CounterValue::Real(real) => vp_host::Value::Text(real.to_string()),
-                CounterValue::Text(text) => vp_host::Value::Text(text),
-            };
-            vp_host::Counter { name, value, unit }
-        });
-        Ok(Statistics { counters: counters.collect() })
+        Ok(Statistics { counters: self.client.counters(prefix).map_err(failed)? })
     }
 
     /// The port of a memory, if the bytes lie in it.
@@ -383,6 +374,18 @@ impl RemoteHost {
         let limit = self.limit.unwrap_or(Time::MAX).to_string();
         HostError::Limit { time: self.time(), limit }
     }
+}
+
+/// Name of the counter by which a server describes its platform.
+pub const DESCRIPTION: &str = "platform.description";
+
+/// Reads the description of a server's platform from its counters.
+///
+/// # Errors
+/// There is none, or it is none that this version reads: which, for people.
+pub fn described(counters: &[Counter]) -> Result<Description, String> {
+    let text = counters::text(counters, DESCRIPTION).ok_or("the server does not say what its platform is")?;
+    Description::parse(text).map_err(|error| format!("the server's platform: {error}"))
 }
 
 fn stopped() -> HostError {

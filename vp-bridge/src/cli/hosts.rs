@@ -204,8 +204,5 @@ impl HostArgs {
 /// A server's platform describes itself.
 pub(super) fn described(host: &mut dyn Host) -> Result<Description, Failure> {
     let statistics = host.statistics().map_err(Failure::new)?;
-    let text = statistics
-        .text("platform.description")
-        .ok_or_else(|| Failure::new("the server does not say what its platform is"))?;
-    Description::parse(text).map_err(|error| Failure::new(format!("the server's platform: {error}")))
+    vp_remote::described(&statistics.counters).map_err(Failure::new)
 }

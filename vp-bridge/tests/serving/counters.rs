@@ -11,7 +11,7 @@ use vp_host::trace::Trace;
 use vp_host::trace::player::{PlayOptions, play};
 use vp_host::{Host as _, Statistics};
 use vp_hub::{Clock, Hub, LinkedPort, PortId, Role, TimeMode};
-use vp_models::counters::{EXPLANATIONS, Value};
+use vp_models::counters::{CounterValue, EXPLANATIONS};
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
@@ -80,7 +80,7 @@ fn every_counter_of_a_run_is_explained_and_every_explained_counter_is_one_of_a_r
     let (mut seen, mut unexplained) = (BTreeSet::new(), BTreeSet::new());
     for counter in runs.iter().flat_map(|run| &run.counters) {
         let name = counter.name.as_str();
-        let unit = if let Value::Text(_) = counter.value { "" } else { &*counter.unit };
+        let unit = if let CounterValue::Text(_) = counter.value { "" } else { &*counter.unit };
         match EXPLANATIONS.iter().position(|it| it.is_of(name) && it.unit == unit) {
             Some(at) => _ = seen.insert(at),
             None => _ = unexplained.insert(format!("{name} [{unit}]")),

@@ -8,8 +8,8 @@ use vp_models::platform;
 use vp_native_values::partner_event::to_event;
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{
-    Attach, Capabilities, Connection, CounterValue, Driven, ErrorCode, Event, Port, PortId, PortKind,
-    Promised, Reaction, Reply, Request, Role, Rule, Time, Until,
+    Attach, Capabilities, Connection, Driven, ErrorCode, Event, Port, PortId, PortKind, Promised, Reaction,
+    Reply, Request, Role, Rule, Time, Until, counters,
 };
 
 use super::{Check, Session};
@@ -103,11 +103,7 @@ impl Session {
         let statistics = Request::Statistics { prefix: "period".to_owned(), first: 0 };
         let (Reply::Statistics { count, .. }, payload) = self.ask(statistics, &[])? else { return Err(Over) };
         let counters = parse_counters(&payload, count).map_err(|_| Over)?;
-        let period = counters.iter().find_map(|counter| match counter.value {
-            CounterValue::Count(period) if counter.name == "period" => Some(period),
-            _ => None,
-        });
-        period.filter(|period| *period > 0).ok_or(Over)
+        counters::count(&counters, "period").filter(|period| *period > 0).ok_or(Over)
     }
 
     /// Drives an event that is not this side's, and judges what comes of it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use vp_client::native::counters::{count, text};
 use vp_client::native::{
     Accesses, BreakOn, Breakpoint, Capabilities, CounterValue, DebugCommand, DebugEvent, Hit, PortId,
     PortKind, Range, Reply, Request, RequestId, SessionId, SetBreakpoint, StopReport, StopWhy,
@@ -15,7 +16,7 @@ use vp_models::backlog::{Backlog, warnings_left_out};
 use vp_models::platform::DeviceRegisters;
 use vp_transport::Address;
 
-use super::super::live::{self, WhichArgs, count, text};
+use super::super::live::{self, WhichArgs};
 use super::super::{Failure, text as show};
 use super::command::{self, Break, Command, On};
 use super::complete::Names;
