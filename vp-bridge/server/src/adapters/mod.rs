@@ -4,6 +4,7 @@
 //! An [`Adapter`] has no socket and no clock. The platform's thread has its session's sockets
 //! (`instance/adapted.rs`).
 
+mod hub_inputs;
 pub(crate) mod remote_port;
 pub(crate) mod renode;
 pub(crate) mod vfio_user;

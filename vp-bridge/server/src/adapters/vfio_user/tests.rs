@@ -1,7 +1,7 @@
 use super::interrupts::MSIX;
 use super::*;
 use crate::adapters::SharedPart;
-use vp_hub::{AccessKind, MemoryAccess, Operation, RequestId};
+use vp_hub::{AccessKind, MemoryAccess, Operation, PartyId, RequestId};
 use vp_models::platform::{Description, Platform};
 use vp_protocols::vfio_user::{Client, ClientEvent, DmaMap, DmaUnmap, IrqAction, IrqData, SetIrqs};
 
