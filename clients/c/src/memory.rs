@@ -3,6 +3,7 @@
 #![allow(non_camel_case_types, reason = "as C names types")]
 
 use std::ffi::c_void;
+use std::fmt::Display;
 use std::rc::Rc;
 
 use ::vp_partner::pins::{Handle, Subordinate};
@@ -25,15 +26,11 @@ pub unsafe extern "C" fn vp_memory_read(
     length: usize,
 ) -> vp_status {
     // SAFETY: as the caller says.
-    let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
-    let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
-    if bytes.is_null() {
-        return partner.fail(&PartnerError::Refused("the bytes are NULL".to_owned()));
-    }
-    // SAFETY: as the caller says.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(bytes, length) };
-    let read = ram.read(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));
-    partner.done(read)
+    let partner = unsafe { partner.as_mut() };
+    access(partner, port, bytes.is_null(), |ram| {
+        // SAFETY: as the caller says.
+        ram.read(address, unsafe { std::slice::from_raw_parts_mut(bytes, length) })
+    })
 }
 
 /// Writes bytes of that memory.
@@ -49,15 +46,26 @@ pub unsafe extern "C" fn vp_memory_write(
     length: usize,
 ) -> vp_status {
     // SAFETY: as the caller says.
-    let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
+    let partner = unsafe { partner.as_mut() };
+    access(partner, port, bytes.is_null(), |ram| {
+        // SAFETY: as the caller says.
+        ram.write(address, unsafe { std::slice::from_raw_parts(bytes, length) })
+    })
+}
+
+fn access<E: Display>(
+    partner: Option<&mut vp_partner>,
+    port: i32,
+    is_null: bool,
+    access: impl FnOnce(&Ram) -> Result<(), E>,
+) -> vp_status {
+    let Some(partner) = partner else { return vp_status::Error };
     let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
-    if bytes.is_null() {
-        return partner.fail(&PartnerError::Refused("the bytes are NULL".to_owned()));
-    }
-    // SAFETY: as the caller says.
-    let bytes = unsafe { std::slice::from_raw_parts(bytes, length) };
-    let written = ram.write(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));
-    partner.done(written)
+    let done = match is_null {
+        true => Err("the bytes are NULL".to_owned()),
+        false => access(&ram).map_err(|error| error.to_string()),
+    };
+    partner.done(done.map_err(PartnerError::Refused))
 }
 
 /// Functions that access a memory's bytes, if they are not in the library. Both access `length` bytes from an address on at once, and return how
