@@ -6,11 +6,9 @@ use std::ffi::c_void;
 use std::fmt::Display;
 use std::rc::Rc;
 
-use ::vp_partner::pins::{Handle, Subordinate};
 use ::vp_partner::{DebugTarget, PartnerError};
 use vp_models::memory::Ram;
 
-use crate::pins::AnyHandle;
 use crate::{vp_partner, vp_status};
 
 /// Reads bytes of the memory that this side is at a port of `vp_axi_subordinate`: what a loader has put there, or the pins.
@@ -127,21 +125,14 @@ pub unsafe extern "C" fn vp_memory_debug_target(
     let (Some(partner), Some(target)) = (unsafe { (partner.as_mut(), target.as_ref()) }) else {
         return vp_status::Error;
     };
-    let Some(handle) = partner.subordinate(port) else { return partner.wrong_port() };
+    let Some(handle) = partner.handle(port) else { return partner.wrong_port() };
     let set = partner.partner.set_debug_target(handle, Rc::new(*target));
     partner.done(set)
 }
 
 impl vp_partner {
-    fn subordinate(&self, port: i32) -> Option<Handle<Subordinate>> {
-        match self.handles.get(usize::try_from(port).ok()?)? {
-            AnyHandle::Subordinate(handle) => Some(*handle),
-            _ => None,
-        }
-    }
-
     fn ram(&mut self, port: i32) -> Option<Rc<Ram>> {
-        let handle = self.subordinate(port)?;
+        let handle = self.handle(port)?;
         self.partner.memory(handle)
     }
 }

@@ -7,6 +7,7 @@ mod axi;
 mod lines;
 mod registers;
 
+use std::any::TypeId;
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
@@ -88,6 +89,35 @@ impl<S> Handle<S> {
     }
 }
 
+/// A port that a [`Partner`](crate::Partner) has attached, as anything.
+#[derive(Clone, Copy)]
+pub struct AnyHandle {
+    index: usize,
+    state: TypeId,
+    port: fn(&mut Ports, usize) -> Option<&mut dyn AnyPort>,
+}
+
+impl<S: PinState> From<Handle<S>> for AnyHandle {
+    fn from(handle: Handle<S>) -> AnyHandle {
+        fn port<S: PinState>(ports: &mut Ports, index: usize) -> Option<&mut dyn AnyPort> {
+            S::list(ports).get_mut(index).map(|port| port as &mut dyn AnyPort)
+        }
+        AnyHandle { index: handle.index, state: TypeId::of::<S>(), port: port::<S> }
+    }
+}
+
+impl AnyHandle {
+    /// The handle, if the port is attached as an `S`.
+    #[must_use]
+    pub fn of<S: PinState>(self) -> Option<Handle<S>> {
+        (self.state == TypeId::of::<S>()).then(|| Handle::new(self.index))
+    }
+
+    pub(crate) fn port(self, ports: &mut Ports) -> Option<&mut dyn AnyPort> {
+        (self.port)(ports, self.index)
+    }
+}
+
 /// A port and its pins.
 #[doc(hidden)]
 pub struct Attached<S> {
@@ -133,6 +163,9 @@ pub(crate) trait AnyPort {
     /// The last edge at which its pins were sampled.
     fn sampled(&self) -> u64;
 
+    /// Returns true if this side is in reset from the edge on at which the platform's pins were seen last.
+    fn is_in_reset(&self) -> bool;
+
     /// The platform drives something, to be seen at an edge.
     fn push(&mut self, at: Time, event: PortEvent);
 
@@ -160,6 +193,10 @@ impl<S: PinState> AnyPort for Attached<S> {
 
     fn sampled(&self) -> u64 {
         self.sampled
+    }
+
+    fn is_in_reset(&self) -> bool {
+        self.reset_until.is_some_and(|until| self.seen < until)
     }
 
     fn push(&mut self, at: Time, event: PortEvent) {
