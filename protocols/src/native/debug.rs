@@ -3,6 +3,7 @@
 //! The order of the variants of every enum is their number on the wire: new ones go to the end, none is ever removed.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::{Range, StepBy, StopReport};
 
@@ -14,7 +15,8 @@ pub type BreakOn = vp_types::BreakOn<Range>;
 pub type SetBreakpoint = vp_types::SetBreakpoint<Range>;
 
 /// Command of a debugger to a platform.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(prefix = "Debug ")]
 pub enum DebugCommand {
     /// Asks whether time is stopped, and which breakpoints there are.
     /// [`Reply::DebugState`](super::Reply::DebugState).

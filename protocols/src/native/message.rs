@@ -6,6 +6,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::{
     AccessKind, Activity, DebugCommand, DebugState, Driven, ErrorCode, FrameRule, Hello, MAX_TEXT, PortId,
@@ -65,7 +66,7 @@ pub struct Bye {
 }
 
 /// A request. It is answered by the named reply, or by [`Reply::Failed`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 pub enum Request {
     /// Client → server: take a role at a port. [`Reply::Done`].
     Attach(Attach),
@@ -348,7 +349,7 @@ impl MemoryWrite {
 }
 
 /// The answer to a request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 pub enum Reply {
     /// The request is done.
     Done,
@@ -372,8 +373,10 @@ pub enum Reply {
         why: Why,
     },
     /// The state of platform and session.
+    #[strum(serialize = "Status report")]
     Status(Box<StatusReport>),
     /// Counters, in the payload: see [`statistics`](super::statistics).
+    #[strum(serialize = "Statistics report")]
     Statistics {
         /// Number of counters that the prefix selects in all.
         total: u32,
@@ -390,6 +393,7 @@ pub enum Reply {
     /// Simulated time stands, by a debugger's will.
     Stopped(Box<StopReport>),
     /// Debugging state of the platform.
+    #[strum(serialize = "Debug state")]
     DebugState(Box<DebugState>),
     /// Bytes of a saved platform, in the payload, from the first requested one on.
     Saved {
@@ -591,33 +595,8 @@ impl Request {
     /// Name of the request.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Attach(_) => "Attach",
-            Self::Detach { .. } => "Detach",
-            Self::RegisterRead(_) => "RegisterRead",
-            Self::RegisterWrite(_) => "RegisterWrite",
-            Self::MemoryRead(_) => "MemoryRead",
-            Self::MemoryWrite(_) => "MemoryWrite",
-            Self::Advance { .. } => "Advance",
-            Self::Reset => "Reset",
-            Self::Status => "Status",
-            Self::Statistics { .. } => "Statistics",
-            Self::Ping => "Ping",
-            Self::ShareMemory(_) => "ShareMemory",
-            Self::OpenRing(_) => "OpenRing",
-            Self::Step { .. } => "Step",
-            Self::Clock { .. } => "Clock",
-            Self::Authenticate { .. } => "Authenticate",
-            Self::Inspect { .. } => "Inspect",
-            Self::RegisterPeek(_) => "RegisterPeek",
-            Self::RegisterPoke(_) => "RegisterPoke",
-            Self::Inject { .. } => "Inject",
-            Self::Debug { command: DebugCommand::State } => "Debug State",
-            Self::Debug { command: DebugCommand::Stop } => "Debug Stop",
-            Self::Debug { command: DebugCommand::Continue } => "Debug Continue",
-            Self::Debug { command: DebugCommand::Step { .. } } => "Debug Step",
-            Self::Debug { command: DebugCommand::Break(_) } => "Debug Break",
-            Self::Debug { command: DebugCommand::Clear { .. } } => "Debug Clear",
-            Self::Save { .. } => "Save",
+            Self::Debug { command } => command.into(),
+            other => other.into(),
         }
     }
 
@@ -646,19 +625,6 @@ impl Request {
 impl Reply {
     /// Name of the reply.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Done => "Done",
-            Self::Value { .. } => "Value",
-            Self::Data => "Data",
-            Self::Failed { .. } => "Failed",
-            Self::Reached { .. } => "Reached",
-            Self::Status(_) => "Status report",
-            Self::Statistics { .. } => "Statistics report",
-            Self::Pong => "Pong",
-            Self::Stepped { .. } => "Stepped",
-            Self::Stopped(_) => "Stopped",
-            Self::DebugState(_) => "Debug state",
-            Self::Saved { .. } => "Saved",
-        }
+        self.into()
     }
 }

@@ -4,10 +4,11 @@ use super::layout::{self, read};
 use super::{AddressEntry, Generation, Loadable, LoadableError, Task};
 use crate::driver::Event;
 use std::fmt;
+use strum::VariantArray;
 use vp_models::nvdla::registers::Unit;
 
 /// Kinds of operations, in the order in which the format counts them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
 pub enum OperationKind {
     /// Copies between the memories.
     Bdma,
@@ -25,14 +26,7 @@ pub enum OperationKind {
 
 impl OperationKind {
     /// All of them.
-    pub const ALL: [OperationKind; 6] = [
-        OperationKind::Bdma,
-        OperationKind::Convolution,
-        OperationKind::Sdp,
-        OperationKind::Pdp,
-        OperationKind::Cdp,
-        OperationKind::Rubik,
-    ];
+    pub const ALL: [OperationKind; 6] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The unit whose pointer and interrupt tell how an operation stands.
     #[must_use]
