@@ -3,7 +3,7 @@
 //! What older versions have as attributes and newer ones as inputs (axes, pads, bounds, sizes) is an input where it may be no
 //! constant (`Slice`, `Pad`, `Clip`, `Reshape`, `Resize`), else an attribute here.
 
-use strum::IntoStaticStr;
+use strum::{EnumString, IntoStaticStr};
 
 /// Operator of a node.
 #[derive(Clone, Debug, PartialEq, IntoStaticStr)]
@@ -214,7 +214,7 @@ pub enum Operator {
 }
 
 /// Function of an element.
-#[derive(Clone, Copy, Debug, PartialEq, IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, IntoStaticStr, EnumString)]
 pub enum Unary {
     /// `Relu`.
     Relu,
@@ -303,7 +303,7 @@ pub enum Unary {
 }
 
 /// Function of two elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, EnumString)]
 pub enum Binary {
     /// `Add`.
     Add,
