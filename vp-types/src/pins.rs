@@ -1,4 +1,4 @@
-//! What partners, which have a clock of their own, say of the pins they drive.
+//! Reactions of partners, which have a clock of their own, and channels of the pins that they drive.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! How far simulated time moves, and the reason for which it does not.
+//! Ends up to which simulated time moves, and reasons for which it does not.
 
 use serde::{Deserialize, Serialize};
 use vp_core::Time;

@@ -1,4 +1,4 @@
-//! What an adapter wants of the hub, in its order.
+//! Inputs of an adapter for its hub, in their order.
 
 use std::collections::{BTreeMap, VecDeque};
 
