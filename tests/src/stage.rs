@@ -8,7 +8,7 @@ use bytes::Bytes;
 use vp_core::Time;
 use vp_hub::{
     Access, AccessKind, Accesses, BreakOn, Breakpoint, Clock, DebugCommand, Failure, FailureKind, Hub, Input,
-    MemoryAccess, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortEvent, PortIndex, Promise,
+    MemoryAccess, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortEvent, PortId, Promise,
     Reaction, Recorded, RequestId, Role, RunState, StepBy, Tag, TimeMode, Until, replay,
 };
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
@@ -18,11 +18,11 @@ use crate::program::Program;
 use crate::random::Draw;
 
 /// The platform's register port.
-pub const CSB: PortIndex = PortIndex(0);
+pub const CSB: PortId = PortId(0);
 /// Interrupt line of the platform.
-pub const LINE: PortIndex = PortIndex(1);
+pub const LINE: PortId = PortId(1);
 /// Memory of the platform.
-pub const MEMORY: PortIndex = PortIndex(2);
+pub const MEMORY: PortId = PortId(2);
 const CYCLE: Time = Time::ns(1);
 /// Number of the debugger, which is no party.
 const DEBUGGER: PartyId = PartyId(4);
@@ -82,9 +82,9 @@ fn command_of(act: Act, now: Time) -> Option<(u8, PartyCommand)> {
         Act::Attach(party, port, role, part) => {
             let role = [Role::Initiator, Role::Target, Role::Sink, Role::Source][usize::from(role)];
             let range = part.then_some(0x8000_0000..0x8000_0400);
-            (party, PartyCommand::Attach { port: PortIndex(port.into()), role, range })
+            (party, PartyCommand::Attach { port: PortId(port.into()), role, range })
         }
-        Act::Detach(party, port) => (party, PartyCommand::Detach { port: PortIndex(port.into()) }),
+        Act::Detach(party, port) => (party, PartyCommand::Detach { port: PortId(port.into()) }),
         Act::Read(party, address) => {
             (party, access(CSB, None, Operation::RegisterRead { address: u64::from(address) }))
         }
@@ -323,7 +323,7 @@ impl Stage {
                 self.handle(Input::Debugger { party: DEBUGGER, tag: Tag(self.next_tag), command });
             }
             Act::Drive(party, port, cycles, what, value) => {
-                let (party, port) = (PartyId(party.into()), PortIndex(port.into()));
+                let (party, port) = (PartyId(party.into()), PortId(port.into()));
                 let edge = Time::ps(now.as_ps().next_multiple_of(CYCLE.as_ps()));
                 let at = edge + CYCLE * u64::from(cycles);
                 self.handle(Input::Driven { party, port, at, event: driven(what, value) });

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::iter::zip;
 use std::ops::{AddAssign, Index, IndexMut};
+use strum::{IntoStaticStr, VariantArray};
 use vp_core::Time;
 
 use crate::memory::dram::DramActivity;
@@ -37,7 +38,8 @@ pub struct Moved {
 }
 
 /// Parts of the platform that can bound a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, VariantArray, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Bound {
     /// The MAC array, by multiplications that the network asks for.
     MacArray,
@@ -67,18 +69,7 @@ impl Bound {
     pub const COUNT: usize = 10;
 
     /// All of them.
-    pub const ALL: [Bound; Bound::COUNT] = [
-        Bound::MacArray,
-        Bound::IdleMacs,
-        Bound::Sdp,
-        Bound::Pdp,
-        Bound::Cdp,
-        Bound::Rubik,
-        Bound::ReadLatency,
-        Bound::ReadBandwidth,
-        Bound::Write,
-        Bound::Csb,
-    ];
+    pub const ALL: [Bound; Bound::COUNT] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// Bounds that are a datapath's work.
     pub const COMPUTE: [Bound; 6] =
@@ -101,19 +92,8 @@ impl Bound {
     }
 
     /// As programs are told it, in names of columns and of values in JSON.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Bound::MacArray => "mac_array",
-            Bound::IdleMacs => "idle_macs",
-            Bound::Sdp => "sdp",
-            Bound::Pdp => "pdp",
-            Bound::Cdp => "cdp",
-            Bound::Rubik => "rubik",
-            Bound::ReadLatency => "read_latency",
-            Bound::ReadBandwidth => "read_bandwidth",
-            Bound::Write => "write",
-            Bound::Csb => "csb",
-        }
+    pub fn key(self) -> &'static str {
+        self.into()
     }
 }
 

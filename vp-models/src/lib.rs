@@ -21,7 +21,7 @@ pub mod occupancy;
 pub mod outside_device;
 pub mod platform;
 mod port;
-pub mod printable;
+pub use vp_types::printable;
 pub mod suggestion;
 pub mod toml_text;
 pub mod units;

@@ -6,7 +6,7 @@ use std::ffi::{CString, c_char};
 use std::time::Duration;
 
 use vp_client::native::{
-    Accesses, BreakOn, Breakpoint, Capabilities, CounterValue, ErrorCode, PortId, PortKind, StepBy,
+    Accesses, BreakOn, Breakpoint, Capabilities, CounterValue, ErrorCode, PortId, PortKind, Range, StepBy,
     StopReport, StopWhy, Time,
 };
 use vp_client::{Address, Client, Credentials, Error, Handler, Options, SilenceLimit};
@@ -226,9 +226,9 @@ impl vp_debugger {
             vp_break_on::LayerEnd => BreakOn::Layer { unit: unit(), end: true },
             vp_break_on::Memory => {
                 let port = self.memory(name.unwrap_or_default())?;
-                BreakOn::Memory { port, base: set.at, size: set.size, access }
+                BreakOn::Memory { port, range: Range { base: set.at, size: set.size }, access }
             }
-            vp_break_on::Time => BreakOn::Time { time: Time(set.at) },
+            vp_break_on::Time => BreakOn::Time(Time::ps(set.at)),
         };
         Ok(Breakpoint { on, skip: set.skip, once: set.once })
     }
@@ -241,7 +241,7 @@ fn stop(report: &StopReport) -> vp_stop {
         StopWhy::Breakpoint => vp_stop_why::Breakpoint,
     };
     let breakpoint = report.hits.iter().find_map(|hit| hit.breakpoint).unwrap_or(0);
-    vp_stop { why, time: report.time.0, by: report.by.0, breakpoint }
+    vp_stop { why, time: report.time.as_ps(), by: report.by.0, breakpoint }
 }
 
 const RUNS: vp_stop = vp_stop { why: vp_stop_why::Runs, time: 0, by: 0, breakpoint: 0 };
@@ -547,9 +547,9 @@ mod tests {
         let mut told = StopReports::default();
         for time in 0..100 {
             let (by, why) = (SessionId(1), StopWhy::Asked);
-            told.stopped(StopReport { by, time: Time(time), why, hits: Vec::new() });
+            told.stopped(StopReport { by, time: Time::ps(time), why, hits: Vec::new() });
         }
-        assert_eq!(told.stops.pop().map(|report| report.time), Some(Time(36)));
+        assert_eq!(told.stops.pop().map(|report| report.time), Some(Time::ps(36)));
         assert_eq!(told.stops.take_left_out(), 36);
         assert_eq!(told.stops.take().1.len(), 63);
     }

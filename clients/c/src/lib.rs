@@ -13,8 +13,8 @@ pub mod ports;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 
+use ::vp_partner::pins::AnyHandle;
 use ::vp_partner::{Partner, PartnerError, PartnerOptions, PlatformAddress};
-use pins::AnyHandle;
 use vp_hub::{Clock, Reaction};
 
 /// Result of a call.

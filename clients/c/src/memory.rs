@@ -3,13 +3,12 @@
 #![allow(non_camel_case_types, reason = "as C names types")]
 
 use std::ffi::c_void;
+use std::fmt::Display;
 use std::rc::Rc;
 
-use ::vp_partner::pins::{Handle, Subordinate};
 use ::vp_partner::{DebugTarget, PartnerError};
 use vp_models::memory::Ram;
 
-use crate::pins::AnyHandle;
 use crate::{vp_partner, vp_status};
 
 /// Reads bytes of the memory that this side is at a port of `vp_axi_subordinate`: what a loader has put there, or the pins.
@@ -25,15 +24,11 @@ pub unsafe extern "C" fn vp_memory_read(
     length: usize,
 ) -> vp_status {
     // SAFETY: as the caller says.
-    let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
-    let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
-    if bytes.is_null() {
-        return partner.fail(&PartnerError::Refused("the bytes are NULL".to_owned()));
-    }
-    // SAFETY: as the caller says.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(bytes, length) };
-    let read = ram.read(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));
-    partner.done(read)
+    let partner = unsafe { partner.as_mut() };
+    access(partner, port, bytes.is_null(), |ram| {
+        // SAFETY: as the caller says.
+        ram.read(address, unsafe { std::slice::from_raw_parts_mut(bytes, length) })
+    })
 }
 
 /// Writes bytes of that memory.
@@ -49,15 +44,26 @@ pub unsafe extern "C" fn vp_memory_write(
     length: usize,
 ) -> vp_status {
     // SAFETY: as the caller says.
-    let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
+    let partner = unsafe { partner.as_mut() };
+    access(partner, port, bytes.is_null(), |ram| {
+        // SAFETY: as the caller says.
+        ram.write(address, unsafe { std::slice::from_raw_parts(bytes, length) })
+    })
+}
+
+fn access<E: Display>(
+    partner: Option<&mut vp_partner>,
+    port: i32,
+    is_null: bool,
+    access: impl FnOnce(&Ram) -> Result<(), E>,
+) -> vp_status {
+    let Some(partner) = partner else { return vp_status::Error };
     let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
-    if bytes.is_null() {
-        return partner.fail(&PartnerError::Refused("the bytes are NULL".to_owned()));
-    }
-    // SAFETY: as the caller says.
-    let bytes = unsafe { std::slice::from_raw_parts(bytes, length) };
-    let written = ram.write(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));
-    partner.done(written)
+    let done = match is_null {
+        true => Err("the bytes are NULL".to_owned()),
+        false => access(&ram).map_err(|error| error.to_string()),
+    };
+    partner.done(done.map_err(PartnerError::Refused))
 }
 
 /// Functions that access a memory's bytes, if they are not in the library. Both access `length` bytes from an address on at once, and return how
@@ -119,21 +125,14 @@ pub unsafe extern "C" fn vp_memory_debug_target(
     let (Some(partner), Some(target)) = (unsafe { (partner.as_mut(), target.as_ref()) }) else {
         return vp_status::Error;
     };
-    let Some(handle) = partner.subordinate(port) else { return partner.wrong_port() };
+    let Some(handle) = partner.handle(port) else { return partner.wrong_port() };
     let set = partner.partner.set_debug_target(handle, Rc::new(*target));
     partner.done(set)
 }
 
 impl vp_partner {
-    fn subordinate(&self, port: i32) -> Option<Handle<Subordinate>> {
-        match self.handles.get(usize::try_from(port).ok()?)? {
-            AnyHandle::Subordinate(handle) => Some(*handle),
-            _ => None,
-        }
-    }
-
     fn ram(&mut self, port: i32) -> Option<Rc<Ram>> {
-        let handle = self.subordinate(port)?;
+        let handle = self.handle(port)?;
         self.partner.memory(handle)
     }
 }

@@ -6,9 +6,8 @@
 #![allow(non_camel_case_types, reason = "as C names types")]
 
 use ::vp_partner::pins::{
-    Address, Beat, Handle, InitiatorPins, LineSink, LineSource, Manager, ManagerPins, PinState,
-    RegisterAccess, RegisterInitiator, RegisterTarget, Response, Subordinate, SubordinatePins, TargetPins,
-    WriteBeat,
+    Address, Beat, InitiatorPins, LineSink, LineSource, Manager, ManagerPins, PinState, RegisterAccess,
+    RegisterInitiator, RegisterTarget, Response, Subordinate, SubordinatePins, TargetPins, WriteBeat,
 };
 use bytes::Bytes;
 
@@ -133,16 +132,6 @@ pub struct vp_register_target_pins {
     pub value: u32,
 }
 
-/// A port of any kind.
-pub(crate) enum AnyHandle {
-    Subordinate(Handle<Subordinate>),
-    Manager(Handle<Manager>),
-    Target(Handle<RegisterTarget>),
-    Initiator(Handle<RegisterInitiator>),
-    Source(Handle<LineSource>),
-    Sink(Handle<LineSink>),
-}
-
 /// A kind of port, with its pins as C has them.
 pub(crate) trait Port: PinState {
     /// Pins that this side drives.
@@ -150,33 +139,14 @@ pub(crate) trait Port: PinState {
     /// Pins that the platform drives.
     type ObservedInC;
 
-    fn any(handle: Handle<Self>) -> AnyHandle;
-    fn of(handle: &AnyHandle) -> Option<Handle<Self>>;
     /// From C, at a port whose data has so many bytes.
     fn driven(pins: &Self::DrivenInC, width: usize) -> Self::Driven;
     fn seen_in_c(seen: Self::Observed) -> Self::ObservedInC;
 }
 
-/// The part of [`Port`] that says which handle is its.
-macro_rules! handles {
-    ($variant:ident) => {
-        fn any(handle: Handle<Self>) -> AnyHandle {
-            AnyHandle::$variant(handle)
-        }
-
-        fn of(handle: &AnyHandle) -> Option<Handle<Self>> {
-            match handle {
-                AnyHandle::$variant(handle) => Some(*handle),
-                _ => None,
-            }
-        }
-    };
-}
-
 impl Port for Subordinate {
     type DrivenInC = vp_axi_subordinate_pins;
     type ObservedInC = vp_axi_manager_pins;
-    handles!(Subordinate);
 
     fn driven(pins: &vp_axi_subordinate_pins, width: usize) -> SubordinatePins {
         let vp_axi_subordinate_pins { r, b, ar_ready, aw_ready, w_ready } = pins;
@@ -204,7 +174,6 @@ impl Port for Subordinate {
 impl Port for Manager {
     type DrivenInC = vp_axi_manager_pins;
     type ObservedInC = vp_axi_subordinate_pins;
-    handles!(Manager);
 
     fn driven(pins: &vp_axi_manager_pins, width: usize) -> ManagerPins {
         let vp_axi_manager_pins { ar, aw, w, r_ready, b_ready } = pins;
@@ -232,7 +201,6 @@ impl Port for Manager {
 impl Port for RegisterTarget {
     type DrivenInC = vp_register_target_pins;
     type ObservedInC = vp_register_initiator_pins;
-    handles!(Target);
 
     fn driven(pins: &vp_register_target_pins, _: usize) -> TargetPins {
         let vp_register_target_pins { ready, read_valid, write_complete, value } = *pins;
@@ -253,7 +221,6 @@ impl Port for RegisterTarget {
 impl Port for RegisterInitiator {
     type DrivenInC = vp_register_initiator_pins;
     type ObservedInC = vp_register_target_pins;
-    handles!(Initiator);
 
     fn driven(pins: &vp_register_initiator_pins, _: usize) -> InitiatorPins {
         let vp_register_initiator_pins { valid, write, posted, address, value } = *pins;
@@ -270,7 +237,6 @@ impl Port for RegisterInitiator {
 impl Port for LineSource {
     type DrivenInC = bool;
     type ObservedInC = ();
-    handles!(Source);
 
     fn driven(level: &bool, _: usize) -> bool {
         *level
@@ -282,7 +248,6 @@ impl Port for LineSource {
 impl Port for LineSink {
     type DrivenInC = ();
     type ObservedInC = bool;
-    handles!(Sink);
 
     fn driven((): &(), _: usize) {}
 

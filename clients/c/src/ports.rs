@@ -3,38 +3,29 @@
 use std::ffi::c_char;
 
 use ::vp_partner::pins::{
-    Handle, LineSink, LineSource, Manager, RegisterInitiator, RegisterTarget, Subordinate,
+    AnyHandle, Handle, LineSink, LineSource, Manager, PinState, RegisterInitiator, RegisterTarget,
+    Subordinate,
 };
 
 use crate::pins::{
-    AnyHandle, Port, VP_WIDEST, vp_axi_manager_pins, vp_axi_subordinate_pins, vp_register_initiator_pins,
+    Port, VP_WIDEST, vp_axi_manager_pins, vp_axi_subordinate_pins, vp_register_initiator_pins,
     vp_register_target_pins,
 };
 use crate::{text, vp_partner, vp_status};
 
 impl vp_partner {
-    fn handle<S: Port>(&self, port: i32) -> Option<Handle<S>> {
-        S::of(self.handles.get(usize::try_from(port).ok()?)?)
+    pub(crate) fn handle<S: PinState>(&self, port: i32) -> Option<Handle<S>> {
+        self.any(port)?.of()
+    }
+
+    fn any(&self, port: i32) -> Option<AnyHandle> {
+        self.handles.get(usize::try_from(port).ok()?).copied()
     }
 
     fn width<S: Port>(&mut self, port: i32) -> usize {
         let handle = self.handle::<S>(port);
         handle.and_then(|handle| self.partner.width(handle).ok()).unwrap_or(0).min(VP_WIDEST)
     }
-}
-
-/// Does something with a port of whatever kind.
-macro_rules! with_handle {
-    ($any:expr, $handle:ident => $done:expr) => {
-        match $any {
-            AnyHandle::Subordinate($handle) => $done,
-            AnyHandle::Manager($handle) => $done,
-            AnyHandle::Target($handle) => $done,
-            AnyHandle::Initiator($handle) => $done,
-            AnyHandle::Source($handle) => $done,
-            AnyHandle::Sink($handle) => $done,
-        }
-    };
 }
 
 /// Takes a port as an `S`.
@@ -46,7 +37,7 @@ unsafe fn attach<S: Port>(partner: *mut vp_partner, name: *const c_char) -> i32 
     let (Some(partner), name) = (unsafe { (partner.as_mut(), text(name)) }) else { return -1 };
     match partner.partner.attach::<S>(name.unwrap_or_default()) {
         Ok(handle) => {
-            partner.handles.push(S::any(handle));
+            partner.handles.push(handle.into());
             partner.handles.len() as i32 - 1
         }
         Err(error) => {
@@ -342,11 +333,7 @@ pub unsafe extern "C" fn vp_width(partner: *mut vp_partner, port: i32) -> u32 {
 pub unsafe extern "C" fn vp_in_reset(partner: *mut vp_partner, port: i32) -> bool {
     // SAFETY: as the caller says.
     let Some(partner) = (unsafe { partner.as_mut() }) else { return false };
-    let inner = &mut partner.partner;
-    let Some(any) = usize::try_from(port).ok().and_then(|port| partner.handles.get(port)) else {
-        return false;
-    };
-    with_handle!(any, handle => inner.is_in_reset(*handle))
+    partner.any(port).is_some_and(|handle| partner.partner.is_in_reset(handle))
 }
 
 /// Ends the partner for a rule that pins of this side break at the edge at which they are to be sampled, and that the library cannot see,
@@ -366,10 +353,7 @@ pub unsafe extern "C" fn vp_violation(
         return vp_status::Error;
     };
     let (channel, rule) = (channel.unwrap_or_default(), rule.unwrap_or_default());
-    let Some(any) = usize::try_from(port).ok().and_then(|port| partner.handles.get(port)) else {
-        return partner.wrong_port();
-    };
-    let inner = &mut partner.partner;
-    let error = with_handle!(any, handle => inner.violate(*handle, channel, rule));
+    let Some(handle) = partner.any(port) else { return partner.wrong_port() };
+    let error = partner.partner.violate(handle, channel, rule);
     partner.fail(&error)
 }

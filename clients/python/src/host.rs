@@ -9,7 +9,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use vp_core::Time;
-use vp_host::{Host as _, Memory, Value};
+use vp_host::{CounterValue, Host as _, Memory};
 use vp_hub::Why;
 
 use crate::calls::{self, CallError};
@@ -63,6 +63,7 @@ impl Host {
             Why::Time => ("time", None),
             Why::Interrupt => ("interrupt", None),
             Why::Idle => ("idle", None),
+            Why::Stopped => ("stopped", None),
             Why::Deadlock { report } => ("deadlock", Some(report)),
         })
     }
@@ -207,8 +208,9 @@ impl Host {
         let (values, units) = (PyDict::new(py), PyDict::new(py));
         for counter in &statistics.counters {
             match &counter.value {
-                Value::Count(count) => values.set_item(&counter.name, count)?,
-                Value::Text(text) => values.set_item(&counter.name, text)?,
+                CounterValue::Count(count) => values.set_item(&counter.name, count)?,
+                CounterValue::Real(real) => values.set_item(&counter.name, real)?,
+                CounterValue::Text(text) => values.set_item(&counter.name, text)?,
             }
             if !counter.unit.is_empty() {
                 units.set_item(&counter.name, &counter.unit)?;

@@ -256,7 +256,7 @@ pub(crate) fn connect(
     let own = own.collect();
     let connected = wait_for(py, move || {
         let mut host = RemoteHost::connect_with(&address, options, own)?;
-        if is_fresh && host.welcome().time.0 > 0 {
+        if is_fresh && host.welcome().time > Time::ZERO {
             // A server's one platform, which others have used before: a program begins at power-on.
             let setup = |source| vp_remote::ConnectError::Setup { address: address.clone(), source };
             host.reset().map_err(setup)?;

@@ -10,8 +10,8 @@ use pyo3::types::PyBytes;
 use vp_hub::{Clock, Reaction};
 use vp_models::memory::usual_limit;
 use vp_partner::pins::{
-    Address, Beat, Handle, LineSink, LineSource, Manager, ManagerPins, RegisterInitiator, RegisterTarget,
-    Response, Subordinate, SubordinatePins, TargetPins, WriteBeat,
+    Address, AnyHandle, Beat, Handle, LineSink, LineSource, Manager, ManagerPins, PinState,
+    RegisterInitiator, RegisterTarget, Response, Subordinate, SubordinatePins, TargetPins, WriteBeat,
 };
 use vp_partner::{PartnerError, PartnerOptions, PlatformLink, RemoteLink};
 
@@ -30,19 +30,9 @@ pub(crate) struct Partner {
 
 struct Inner {
     partner: vp_partner::Partner,
-    ports: Vec<Port>,
+    /// The ports, by what the design is.
+    ports: Vec<AnyHandle>,
     control: Arc<Control>,
-}
-
-/// A port, by what the design is.
-#[derive(Clone, Copy)]
-enum Port {
-    Subordinate(Handle<Subordinate>),
-    Manager(Handle<Manager>),
-    Target(Handle<RegisterTarget>),
-    Initiator(Handle<RegisterInitiator>),
-    Source(Handle<LineSource>),
-    Sink(Handle<LineSink>),
 }
 
 /// AR or AW: id, address, beats.
@@ -73,37 +63,9 @@ fn wrong(error: PartnerError) -> CallError {
 }
 
 impl Inner {
-    fn port<S>(
-        &self,
-        number: usize,
-        of: impl FnOnce(&Port) -> Option<Handle<S>>,
-    ) -> Result<Handle<S>, CallError> {
-        let port = self.ports.get(number).and_then(of);
+    fn port<S: PinState>(&self, number: usize) -> Result<Handle<S>, CallError> {
+        let port = self.ports.get(number).and_then(|port| port.of());
         port.ok_or_else(|| wrong(PartnerError::Refused("the number is no port of that kind".to_owned())))
-    }
-
-    fn subordinate(&self, number: usize) -> Result<Handle<Subordinate>, CallError> {
-        self.port(number, |port| if let Port::Subordinate(handle) = port { Some(*handle) } else { None })
-    }
-
-    fn manager(&self, number: usize) -> Result<Handle<Manager>, CallError> {
-        self.port(number, |port| if let Port::Manager(handle) = port { Some(*handle) } else { None })
-    }
-
-    fn target(&self, number: usize) -> Result<Handle<RegisterTarget>, CallError> {
-        self.port(number, |port| if let Port::Target(handle) = port { Some(*handle) } else { None })
-    }
-
-    fn initiator(&self, number: usize) -> Result<Handle<RegisterInitiator>, CallError> {
-        self.port(number, |port| if let Port::Initiator(handle) = port { Some(*handle) } else { None })
-    }
-
-    fn source(&self, number: usize) -> Result<Handle<LineSource>, CallError> {
-        self.port(number, |port| if let Port::Source(handle) = port { Some(*handle) } else { None })
-    }
-
-    fn sink(&self, number: usize) -> Result<Handle<LineSink>, CallError> {
-        self.port(number, |port| if let Port::Sink(handle) = port { Some(*handle) } else { None })
     }
 }
 
@@ -152,20 +114,20 @@ impl Partner {
         self.call(py, |inner| {
             let partner = &mut inner.partner;
             let port = match kind {
-                "axi subordinate" => partner.attach(name).map(Port::Subordinate),
-                "axi manager" => partner.attach(name).map(Port::Manager),
-                "register target" => partner.attach(name).map(Port::Target),
-                "register initiator" => partner.attach(name).map(Port::Initiator),
-                "line source" => partner.attach(name).map(Port::Source),
-                "line sink" => partner.attach(name).map(Port::Sink),
+                "axi subordinate" => partner.attach::<Subordinate>(name).map(AnyHandle::from),
+                "axi manager" => partner.attach::<Manager>(name).map(AnyHandle::from),
+                "register target" => partner.attach::<RegisterTarget>(name).map(AnyHandle::from),
+                "register initiator" => partner.attach::<RegisterInitiator>(name).map(AnyHandle::from),
+                "line source" => partner.attach::<LineSource>(name).map(AnyHandle::from),
+                "line sink" => partner.attach::<LineSink>(name).map(AnyHandle::from),
                 other => {
                     Err(PartnerError::Refused(format!("`{other}` is nothing that a design is at a port")))
                 }
             };
             let port = port.map_err(wrong)?;
-            let width = match port {
-                Port::Subordinate(handle) => partner.width(handle).map_err(wrong)?,
-                Port::Manager(handle) => partner.width(handle).map_err(wrong)?,
+            let width = match (port.of::<Subordinate>(), port.of::<Manager>()) {
+                (Some(handle), _) => partner.width(handle).map_err(wrong)?,
+                (_, Some(handle)) => partner.width(handle).map_err(wrong)?,
                 _ => 0,
             };
             inner.ports.push(port);
@@ -177,7 +139,7 @@ impl Partner {
     fn keep_bytes(&self, py: Python<'_>, port: usize, call: Py<PyAny>) -> PyResult<()> {
         self.call(py, |inner| {
             let target = Rc::new(CallableMemory::new(call, inner.control.clone()));
-            let handle = inner.subordinate(port)?;
+            let handle = inner.port::<Subordinate>(port)?;
             inner.partner.set_debug_target(handle, target).map_err(wrong)
         })
     }
@@ -186,14 +148,7 @@ impl Partner {
     fn is_in_reset(&self, py: Python<'_>) -> PyResult<bool> {
         self.call(py, |inner| {
             let partner = &mut inner.partner;
-            Ok(inner.ports.iter().any(|port| match *port {
-                Port::Subordinate(handle) => partner.is_in_reset(handle),
-                Port::Manager(handle) => partner.is_in_reset(handle),
-                Port::Target(handle) => partner.is_in_reset(handle),
-                Port::Initiator(handle) => partner.is_in_reset(handle),
-                Port::Source(handle) => partner.is_in_reset(handle),
-                Port::Sink(handle) => partner.is_in_reset(handle),
-            }))
+            Ok(inner.ports.iter().any(|port| partner.is_in_reset(*port)))
         })
     }
 
@@ -210,7 +165,7 @@ impl Partner {
         let b = b.map(|(id, error)| Response { id, error });
         let (ar_ready, aw_ready, w_ready) = ready;
         let pins = SubordinatePins { ar_ready, aw_ready, w_ready, r, b };
-        self.call(py, |inner| inner.partner.sample(inner.subordinate(port)?, &pins).map_err(wrong))
+        self.call(py, |inner| inner.partner.sample(inner.port::<Subordinate>(port)?, &pins).map_err(wrong))
     }
 
     /// AR, AW, W, RREADY and BREADY.
@@ -227,7 +182,7 @@ impl Partner {
         bool,
     )> {
         let ManagerPins { ar, aw, w, r_ready, b_ready } =
-            self.call(py, |inner| inner.partner.seen(inner.subordinate(port)?).map_err(wrong))?;
+            self.call(py, |inner| inner.partner.seen(inner.port::<Subordinate>(port)?).map_err(wrong))?;
         let w = w.map(|WriteBeat { data, strobes, last }| (PyBytes::new(py, &data), strobes, last));
         Ok((ar.map(address_row), aw.map(address_row), w, r_ready, b_ready))
     }
@@ -245,7 +200,7 @@ impl Partner {
         let (r_ready, b_ready) = ready;
         let w = w.map(|(data, strobes, last)| WriteBeat { data: Data::from(data), strobes, last });
         let pins = ManagerPins { ar: ar.map(address), aw: aw.map(address), w, r_ready, b_ready };
-        self.call(py, |inner| inner.partner.sample(inner.manager(port)?, &pins).map_err(wrong))
+        self.call(py, |inner| inner.partner.sample(inner.port::<Manager>(port)?, &pins).map_err(wrong))
     }
 
     /// ARREADY, AWREADY and WREADY, R and B.
@@ -257,7 +212,7 @@ impl Partner {
     ) -> PyResult<((bool, bool, bool), Option<(u16, Bound<'py, PyBytes>, bool, bool)>, Option<(u16, bool)>)>
     {
         let SubordinatePins { ar_ready, aw_ready, w_ready, r, b } =
-            self.call(py, |inner| inner.partner.seen(inner.manager(port)?).map_err(wrong))?;
+            self.call(py, |inner| inner.partner.seen(inner.port::<Manager>(port)?).map_err(wrong))?;
         let r = r.map(|Beat { id, data, last, error }| (id, PyBytes::new(py, &data), last, error));
         Ok(((ar_ready, aw_ready, w_ready), r, b.map(|Response { id, error }| (id, error))))
     }
@@ -272,12 +227,13 @@ impl Partner {
         write_complete: bool,
     ) -> PyResult<()> {
         let pins = TargetPins { ready, read, write_complete };
-        self.call(py, |inner| inner.partner.sample(inner.target(port)?, &pins).map_err(wrong))
+        self.call(py, |inner| inner.partner.sample(inner.port::<RegisterTarget>(port)?, &pins).map_err(wrong))
     }
 
     /// The access, if there is one.
     fn see_target(&self, py: Python<'_>, port: usize) -> PyResult<Option<AccessRow>> {
-        let seen = self.call(py, |inner| inner.partner.seen(inner.target(port)?).map_err(wrong))?;
+        let seen =
+            self.call(py, |inner| inner.partner.seen(inner.port::<RegisterTarget>(port)?).map_err(wrong))?;
         Ok(seen.map(|access| (access.address, access.write, access.posted)))
     }
 
@@ -288,33 +244,36 @@ impl Partner {
             write,
             posted,
         });
-        self.call(py, |inner| inner.partner.sample(inner.initiator(port)?, &pins).map_err(wrong))
+        self.call(py, |inner| {
+            inner.partner.sample(inner.port::<RegisterInitiator>(port)?, &pins).map_err(wrong)
+        })
     }
 
     /// Pins that the initiator sees: the access is taken, the word read, and the end of a write.
     fn see_initiator(&self, py: Python<'_>, port: usize) -> PyResult<(bool, Option<u32>, bool)> {
-        let seen = self.call(py, |inner| inner.partner.seen(inner.initiator(port)?).map_err(wrong))?;
+        let seen =
+            self.call(py, |inner| inner.partner.seen(inner.port::<RegisterInitiator>(port)?).map_err(wrong))?;
         Ok((seen.ready, seen.read, seen.write_complete))
     }
 
     /// The level of a line that the design drives.
     fn sample_source(&self, py: Python<'_>, port: usize, level: bool) -> PyResult<()> {
-        self.call(py, |inner| inner.partner.sample(inner.source(port)?, &level).map_err(wrong))
+        self.call(py, |inner| inner.partner.sample(inner.port::<LineSource>(port)?, &level).map_err(wrong))
     }
 
     /// Nothing comes back on a line that the design drives; but the edge is over there.
     fn see_source(&self, py: Python<'_>, port: usize) -> PyResult<()> {
-        self.call(py, |inner| inner.partner.seen(inner.source(port)?).map_err(wrong))
+        self.call(py, |inner| inner.partner.seen(inner.port::<LineSource>(port)?).map_err(wrong))
     }
 
     /// Nothing goes out on a line that the design sees; but the edge is over there.
     fn sample_sink(&self, py: Python<'_>, port: usize) -> PyResult<()> {
-        self.call(py, |inner| inner.partner.sample(inner.sink(port)?, &()).map_err(wrong))
+        self.call(py, |inner| inner.partner.sample(inner.port::<LineSink>(port)?, &()).map_err(wrong))
     }
 
     /// The level of a line that the design sees.
     fn see_sink(&self, py: Python<'_>, port: usize) -> PyResult<bool> {
-        self.call(py, |inner| inner.partner.seen(inner.sink(port)?).map_err(wrong))
+        self.call(py, |inner| inner.partner.seen(inner.port::<LineSink>(port)?).map_err(wrong))
     }
 
     /// One of the platform's counters.

@@ -1,15 +1,14 @@
 //! The platform of an object: in this process, or behind a socket.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use vp_client::native;
 use vp_core::Time;
 use vp_core::observe::Subscription;
-use vp_host::LocalHost;
-use vp_host::{Activity, Host, HostError, Memory, Statistics, Warning};
+use vp_host::{Host, HostError, LocalHost, forward_host};
 use vp_hub::{Until, Why};
-use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, DeviceRegisters, NOTHING_RUNS};
 use vp_observers::Observers;
 use vp_recordings::Recording;
@@ -28,6 +27,26 @@ pub(crate) enum PlatformHost {
     Local(Box<LocalHost>),
     /// Platform behind a socket.
     Remote(Box<RemoteHost>),
+}
+
+impl Deref for PlatformHost {
+    type Target = dyn Host;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            PlatformHost::Local(host) => &**host,
+            PlatformHost::Remote(host) => &**host,
+        }
+    }
+}
+
+impl DerefMut for PlatformHost {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            PlatformHost::Local(host) => &mut **host,
+            PlatformHost::Remote(host) => &mut **host,
+        }
+    }
 }
 
 /// Goal up to which time is to pass.
@@ -72,10 +91,7 @@ impl Session {
 
     /// The platform.
     pub(crate) fn host(&mut self) -> &mut dyn Host {
-        match &mut self.way {
-            PlatformHost::Local(host) => &mut **host,
-            PlatformHost::Remote(host) => &mut **host,
-        }
+        &mut *self.way
     }
 
     /// The platform, if it is in this process.
@@ -94,13 +110,7 @@ impl Session {
             let description = match &mut self.way {
                 PlatformHost::Local(host) => host.platform().description().clone(),
                 PlatformHost::Remote(host) => {
-                    let refused = |why: String| HostError::Refused(why);
-                    let statistics = host.statistics()?;
-                    let text = statistics
-                        .text("platform.description")
-                        .ok_or_else(|| refused("the server does not say what its platform is".to_owned()))?;
-                    Description::parse(text)
-                        .map_err(|error| refused(format!("the server's platform: {error}")))?
+                    vp_remote::described(&host.statistics()?.counters).map_err(HostError::Refused)?
                 }
             };
             let registers = DeviceRegisters::of(&description);
@@ -132,7 +142,7 @@ impl Session {
             };
         }
         if let Goal::Idle = goal {
-            return host.advance(native::Until::Idle).and_then(why_of);
+            return host.advance(Until::Idle);
         }
         let mut slice = slice;
         let why = loop {
@@ -144,16 +154,10 @@ impl Session {
             let end = (now + slice).min(limit);
             let began = Instant::now();
             let (until, end) = match goal {
-                Goal::Time(time) => {
-                    let end = end.min(time);
-                    (native::Until::Time(native::Time(end.as_ps())), end)
-                }
-                _ => {
-                    let limit = Some(native::Time(end.as_ps()));
-                    (native::Until::Interrupt { port: host.line(), limit }, end)
-                }
+                Goal::Time(time) => (Until::Time(end.min(time)), end.min(time)),
+                _ => (Until::Interrupt { port: host.line(), limit: Some(end) }, end),
             };
-            let why = why_of(host.advance(until)?)?;
+            let why = host.advance(until)?;
             let took = began.elapsed();
             slice = if took < REQUEST / 2 {
                 slice * 2
@@ -177,35 +181,15 @@ impl Session {
     }
 }
 
-fn why_of(why: native::Why) -> Result<Why, HostError> {
-    Ok(match why {
-        native::Why::Time => Why::Time,
-        native::Why::Interrupt => Why::Interrupt,
-        native::Why::Idle => Why::Idle,
-        native::Why::Deadlock { report } => Why::Deadlock { report },
-        native::Why::Stopped => {
-            return Err(HostError::Refused("the platform stopped the run".to_owned()));
-        }
-    })
-}
-
 /// A program runs on whichever it is; its waits can be ended.
 impl Host for Session {
-    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
-        self.host().write(address, value)
-    }
-
-    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
-        self.host().write_acknowledged(address, value)
-    }
-
-    fn read(&mut self, address: u32) -> Result<u32, HostError> {
-        self.host().read(address)
-    }
+    forward_host!(
+        way: write, write_acknowledged, read, now, load, fetch, stream, map, device, inject_faults, statistics, activity, warnings
+    );
 
     fn wait_interrupt(&mut self) -> Result<Time, HostError> {
         let why = self.advance(Goal::Interrupt)?;
-        let time = self.host().now()?;
+        let time = self.way.now()?;
         match why {
             Why::Interrupt => Ok(time),
             Why::Deadlock { report } => Err(HostError::Idle { time, report }),
@@ -213,55 +197,9 @@ impl Host for Session {
         }
     }
 
-    fn now(&mut self) -> Result<Time, HostError> {
-        self.host().now()
-    }
-
-    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
-        self.host().load(memory, address, bytes)
-    }
-
-    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
-        self.host().fetch(memory, address, bytes)
-    }
-
-    fn stream(&mut self, bytes: &[u8]) -> Result<(), HostError> {
-        self.host().stream(bytes)
-    }
-
-    fn map(&self) -> RegisterMap {
-        match &self.way {
-            PlatformHost::Local(host) => host.map(),
-            PlatformHost::Remote(host) => host.map(),
-        }
-    }
-
-    fn device(&self) -> &str {
-        match &self.way {
-            PlatformHost::Local(host) => host.device(),
-            PlatformHost::Remote(host) => host.device(),
-        }
-    }
-
-    fn inject_faults(&mut self, faults: &str) -> Result<(), HostError> {
-        self.host().inject_faults(faults)
-    }
-
-    fn statistics(&mut self) -> Result<Statistics, HostError> {
-        self.host().statistics()
-    }
-
-    fn activity(&mut self) -> Option<Activity> {
-        self.host().activity()
-    }
-
-    fn warnings(&mut self) -> Vec<Warning> {
-        self.host().warnings()
-    }
-
     fn set_limit(&mut self, limit: Time) {
         self.limit = limit;
-        self.host().set_limit(limit);
+        self.way.set_limit(limit);
     }
 }
 

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{
-    Access, Attach, Breakpoint, Capabilities, Counter, DebugCommand, DebugState, ErrorCode, MemoryRead,
+    AccessKind, Attach, Breakpoint, Capabilities, Counter, DebugCommand, DebugState, ErrorCode, MemoryRead,
     MemoryWrite, OpenRing, Port, PortId, PortKind, Posted, Range, Reaction, RegisterPeek, RegisterPoke,
     RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, ShareMemory, SharedRegion, StatusReport,
     StepBy, StopReport, Time, TimeMode, Until, Why,
@@ -217,7 +217,7 @@ impl<H: Handler> Client<H> {
         let accessed = self.access(&mut ring, address, access);
         let line = ring.line().port();
         if let Ok(Some(reply)) = &accessed {
-            let time = Time(reply.time);
+            let time = Time::ps(reply.time);
             self.heard(time);
             ring.hear(reply.line, |level| self.handler_mut().interrupt(line, level, time));
         }
@@ -284,7 +284,7 @@ impl<H: Handler> Client<H> {
             |client| {
                 let Some((piece, address)) = pieces.next() else { return Ok(None) };
                 let length = u32::try_from(piece.len()).unwrap_or(u32::MAX);
-                let access = Access::Debug;
+                let access = AccessKind::Debug;
                 let read = MemoryRead { port, address, length, access, axi_id: 0, at: None };
                 client.send(Request::MemoryRead(read), &[]).map(|id| Some((id, piece)))
             },
@@ -308,7 +308,7 @@ impl<H: Handler> Client<H> {
         self.ask_in_flight(
             |client| {
                 let Some((piece, address)) = pieces.next() else { return Ok(None) };
-                let write = whole_write(port, address, piece.len(), Access::Debug);
+                let write = whole_write(port, address, piece.len(), AccessKind::Debug);
                 client.send(Request::MemoryWrite(write), piece).map(|id| Some((id, ())))
             },
             |(), _| true,
@@ -321,7 +321,7 @@ impl<H: Handler> Client<H> {
     /// [`Error`].
     pub fn feed(&mut self, port: PortId, bytes: &[u8]) -> Result<(), Error> {
         let address = self.port(port).map_or(0, |port| port.base);
-        let write = whole_write(port, address, bytes.len(), Access::Timed);
+        let write = whole_write(port, address, bytes.len(), AccessKind::Timed);
         self.ask(Request::MemoryWrite(write), bytes).map(|_| ())
     }
 
@@ -371,7 +371,7 @@ fn addresses(from: u64, size: usize) -> impl Iterator<Item = u64> {
     (0..).step_by(size).map(move |at| from.wrapping_add(at))
 }
 
-fn whole_write(port: PortId, address: u64, length: usize, access: Access) -> MemoryWrite {
+fn whole_write(port: PortId, address: u64, length: usize, access: AccessKind) -> MemoryWrite {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     MemoryWrite { port, address, length, access, axi_id: 0, strobes: false, at: None }
 }

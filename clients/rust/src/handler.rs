@@ -41,7 +41,7 @@ pub enum Answered {
 impl Answered {
     /// An answer without a time of its own.
     pub fn now(reply: Reply, payload: impl Into<Bytes>) -> Self {
-        Self::Now { time: Time(0), reply, payload: payload.into() }
+        Self::Now { time: Time::ZERO, reply, payload: payload.into() }
     }
 }
 

@@ -45,13 +45,13 @@
 //! #                     let reply = match request {
 //! #                         Request::RegisterRead(_) => Reply::Value { value: 0x3130_3030 },
 //! #                         Request::Advance { .. } => {
-//! #                             let (port, level, time) = (PortId(1), true, Time(9));
+//! #                             let (port, level, time) = (PortId(1), true, Time::ps(9));
 //! #                             connection.notify(Notice::Interrupt { port, level, time }).unwrap();
 //! #                             Reply::Reached { why: vp_client::native::Why::Interrupt }
 //! #                         }
 //! #                         _ => Reply::Done,
 //! #                     };
-//! #                     connection.reply(id, Time(9), reply, &[]).unwrap();
+//! #                     connection.reply(id, Time::ps(9), reply, &[]).unwrap();
 //! #                 }
 //! #                 _ => {}
 //! #             }

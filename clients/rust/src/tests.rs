@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use vp_protocols::native::statistics::emit_counters;
 use vp_protocols::native::{
-    Access, Capabilities, Connection, Counter, CounterValue, Driven, ErrorCode, Event, MemoryRead,
+    AccessKind, Capabilities, Connection, Counter, CounterValue, Driven, ErrorCode, Event, MemoryRead,
     MemoryWrite, Notice, Offer, Port, PortEvent, PortId, PortKind, Promised, Reaction, Reply, Request,
     RequestId, Role, Roles, Terms, Time, TimeMode, Token, WarningMarks,
 };
@@ -38,11 +38,11 @@ struct Program {
 
 impl Handler for Program {
     fn interrupt(&mut self, line: PortId, level: bool, time: Time) {
-        self.heard.push(format!("line {} {level} at {}", line.0, time.0));
+        self.heard.push(format!("line {} {level} at {}", line.0, time.as_ps()));
     }
 
     fn warning(&mut self, time: Time, text: String) {
-        self.heard.push(format!("{text} at {}", time.0));
+        self.heard.push(format!("{text} at {}", time.as_ps()));
     }
 
     fn driven(&mut self, driven: Driven, data: &Bytes) {
@@ -140,13 +140,13 @@ impl Peer {
     /// Answers the next event, a request, and gives it.
     fn answer(&mut self, reply: Reply, payload: &[u8]) -> Request {
         let (id, request, _) = self.asked();
-        self.connection.reply(id, Time(5), reply, payload).unwrap();
+        self.connection.reply(id, Time::ps(5), reply, payload).unwrap();
         self.send();
         request
     }
 
     fn raise(&mut self, level: bool, time: u64) {
-        let notice = Notice::Interrupt { port: LINE, level, time: Time(time) };
+        let notice = Notice::Interrupt { port: LINE, level, time: Time::ps(time) };
         self.connection.notify(notice).unwrap();
     }
 }
@@ -247,7 +247,7 @@ fn a_server_that_has_much_to_do_is_waited_for_as_long_as_it_answers_pings() {
         for _ in 0..3 {
             assert_eq!(peer.answer(Reply::Pong, &[]), Request::Ping);
         }
-        peer.connection.reply(read, Time(5), Reply::Value { value: 7 }, &[]).unwrap();
+        peer.connection.reply(read, Time::ps(5), Reply::Value { value: 7 }, &[]).unwrap();
         peer.send();
         peer.answer(Reply::Pong, &[])
     });
@@ -277,7 +277,9 @@ fn counters_without_end_are_not_read_for_ever() {
             let counter = Counter { name: "liar".to_owned(), unit: String::new(), value: text };
             let (payload, count) = emit_counters([&counter], 8192);
             while let Event::Request { id, .. } = peer.next() {
-                peer.connection.reply(id, Time(0), Reply::Statistics { total, count }, &payload[..]).unwrap();
+                peer.connection
+                    .reply(id, Time::ZERO, Reply::Statistics { total, count }, &payload[..])
+                    .unwrap();
                 peer.send();
             }
         });
@@ -299,11 +301,11 @@ fn sockets() -> [Stream; 2] {
 }
 
 fn write(address: u64, length: u32, strobes: bool) -> MemoryWrite {
-    MemoryWrite { port: MEMORY, address, length, access: Access::Timed, axi_id: 0, strobes, at: None }
+    MemoryWrite { port: MEMORY, address, length, access: AccessKind::Timed, axi_id: 0, strobes, at: None }
 }
 
 fn read(address: u64) -> MemoryRead {
-    MemoryRead { port: MEMORY, address, length: 4, access: Access::Timed, axi_id: 0, at: None }
+    MemoryRead { port: MEMORY, address, length: 4, access: AccessKind::Timed, axi_id: 0, at: None }
 }
 
 #[test]
@@ -316,10 +318,10 @@ fn while_a_register_is_waited_for_memory_is_served_and_events_are_told_in_order(
         peer.connection.request(Request::MemoryWrite(write(8, 4, true)), &[1, 2, 3, 4, 0b1101]).unwrap();
         peer.connection.request(Request::MemoryRead(read(8)), &[]).unwrap();
         peer.connection.request(Request::MemoryRead(read(62)), &[]).unwrap();
-        peer.connection.notify(Notice::Warning { time: Time(2), text: "mind".into() }).unwrap();
-        let (time, marks) = (Time(2), WarningMarks::REFUSED);
+        peer.connection.notify(Notice::Warning { time: Time::ps(2), text: "mind".into() }).unwrap();
+        let (time, marks) = (Time::ps(2), WarningMarks::REFUSED);
         peer.connection.notify(Notice::MarkedWarning { time, marks, text: "refused".into() }).unwrap();
-        peer.connection.reply(id, Time(3), Reply::Value { value: 7 }, &[]).unwrap();
+        peer.connection.reply(id, Time::ps(3), Reply::Value { value: 7 }, &[]).unwrap();
         peer.raise(false, 4);
         peer.send();
         [peer.next(), peer.next(), peer.next()].map(|event| match event {
@@ -341,7 +343,7 @@ fn while_a_register_is_waited_for_memory_is_served_and_events_are_told_in_order(
         "line 1 false at 4",
     ];
     assert_eq!(client.handler().heard, heard);
-    assert_eq!(client.time(), Time(4));
+    assert_eq!(client.time(), Time::ps(4));
 }
 
 #[test]
@@ -392,7 +394,7 @@ fn a_server_that_breaks_the_protocol_ends_the_session() {
 fn an_answer_is_delivered_though_a_violation_comes_in_the_same_read() {
     let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
         let (id, _, _) = peer.asked();
-        peer.connection.reply(id, Time(5), Reply::Value { value: 7 }, &[]).unwrap();
+        peer.connection.reply(id, Time::ps(5), Reply::Value { value: 7 }, &[]).unwrap();
         let mut bytes = peer.connection.output().split().to_vec();
         bytes.extend([0xff; 64]);
         assert_eq!(peer.stream.write(&mut &bytes[..]).unwrap(), Some(bytes.len()));
@@ -441,7 +443,7 @@ fn with_late_answers() -> (std::sync::mpsc::Sender<()>, Client<Program>, JoinHan
 #[test]
 fn a_wait_ends_in_its_time_though_the_server_does_not_read_and_what_is_unwritten_goes_out_later() {
     let (now, mut client, server) = with_late_answers();
-    let whole = MemoryWrite { access: Access::Debug, ..write(0x100, 8192, false) };
+    let whole = MemoryWrite { access: AccessKind::Debug, ..write(0x100, 8192, false) };
     let mut send = || client.send(Request::MemoryWrite(whole), &[7; 8192]).unwrap();
     let sent: Vec<RequestId> = (0..REQUESTS).map(|_| send()).collect();
     for timeout in [Duration::ZERO, Duration::from_millis(20)] {
@@ -460,7 +462,7 @@ fn a_wait_ends_in_its_time_though_the_server_does_not_read_and_what_is_unwritten
 #[test]
 fn a_program_with_a_loop_of_its_own_never_waits() {
     let (now, mut client, server) = with_late_answers();
-    let whole = MemoryWrite { access: Access::Debug, ..write(0x100, 8192, false) };
+    let whole = MemoryWrite { access: AccessKind::Debug, ..write(0x100, 8192, false) };
     let mut under_way = Vec::new();
     for _ in 0..REQUESTS {
         under_way.push(client.send(Request::MemoryWrite(whole), &[7; 8192]).unwrap());
@@ -485,12 +487,12 @@ fn a_request_may_be_answered_later() {
         let asked = peer.connection.request(Request::MemoryRead(read(0)), &[]).unwrap();
         peer.answer(Reply::Pong, &[]);
         let Event::Reply { id, time, reply, payload } = peer.next() else { panic!() };
-        assert_eq!((id, time, reply, &payload[..]), (asked, Time(77), Reply::Data, &[9; 4][..]));
+        assert_eq!((id, time, reply, &payload[..]), (asked, Time::ps(77), Reply::Data, &[9; 4][..]));
         peer
     });
     client.ping().unwrap();
     let asked = client.handler_mut().asked.remove(0);
-    client.reply(asked, Time(77), Reply::Data, vec![9; 4]).unwrap();
+    client.reply(asked, Time::ps(77), Reply::Data, vec![9; 4]).unwrap();
     client.flush().unwrap();
     drop(server.join().unwrap());
 }
@@ -523,7 +525,7 @@ fn memory_and_counters_come_in_as_many_pieces_as_it_takes() {
             let Request::MemoryRead(MemoryRead { address, length, .. }) = request else { panic!() };
             assert_eq!(length, piece);
             let bytes = vec![u8::try_from(address >> 13).unwrap(); piece as usize];
-            peer.connection.reply(id, Time(5), Reply::Data, &bytes).unwrap();
+            peer.connection.reply(id, Time::ps(5), Reply::Data, &bytes).unwrap();
             peer.send();
         }
         for range in [0..3, 3..5] {
@@ -556,7 +558,7 @@ fn a_saved_platform_that_is_larger_than_wanted_is_refused_before_a_byte_is_writt
         assert!(into.is_empty());
     }
     let mut into = Vec::new();
-    assert_eq!(client.save(&mut into, 8).unwrap(), Time(5));
+    assert_eq!(client.save(&mut into, 8).unwrap(), Time::ps(5));
     assert_eq!(into, [7; 8]);
     drop(server.join().unwrap());
 }
@@ -610,7 +612,7 @@ fn a_token_goes_to_this_host_without_tls_and_to_no_other() {
         assert!(
             matches!(&request, Request::Authenticate { token } if token.secret() == "a-token-0123456789")
         );
-        assert_eq!(client.time(), Time(5));
+        assert_eq!(client.time(), Time::ps(5));
     }
     let there = Route::Tcp("10.0.0.1:17790".parse().unwrap());
     let error = ConnectError::check_route("tcp:lab:17790", there).unwrap_err();
@@ -703,7 +705,7 @@ fn who_serves_the_stream_has_a_turn_though_the_server_never_stops_talking() {
     (0..100).for_each(|_| peer.raise(true, 0));
     let more = peer.connection.output().split().to_vec();
     *client.handler_mut() = Fed { server: Some(peer.stream), more, ..Fed::default() };
-    client.handler_mut().interrupt(LINE, true, Time(0));
+    client.handler_mut().interrupt(LINE, true, Time::ZERO);
     assert_eq!(client.serve(), Ok(true));
 }
 
@@ -748,7 +750,7 @@ fn a_partner_drives_and_promises_in_one_write_and_is_told_what_the_other_side_do
     let beat = PortEvent::ReadData { id: 3, last: true, error: false };
     let asked = Driven {
         port: MEMORY,
-        at: Time(2000),
+        at: Time::ps(2000),
         event: PortEvent::ReadAddress { id: 3, address: 64, beats: 1 },
     };
     let granted = Promised { heard: 0, next: None };
@@ -764,9 +766,9 @@ fn a_partner_drives_and_promises_in_one_write_and_is_told_what_the_other_side_do
         let read = peer.stream.read(&mut bytes).unwrap().unwrap();
         peer.input.extend_from_slice(&bytes[..read]);
         let mut next = || peer.connection.receive(&mut peer.input).unwrap().unwrap();
-        let driven = Driven { port: MEMORY, at: Time(4000), event: beat };
+        let driven = Driven { port: MEMORY, at: Time::ps(4000), event: beat };
         assert_eq!(next(), Event::Driven { driven, payload: Bytes::from_static(&[7; 8]) });
-        assert_eq!(next(), Event::Promised(Promised { heard: 1, next: Some(Time(9000)) }));
+        assert_eq!(next(), Event::Promised(Promised { heard: 1, next: Some(Time::ps(9000)) }));
         peer
     });
     client.clock(Reaction::SameEdge, 4).unwrap();
@@ -774,8 +776,8 @@ fn a_partner_drives_and_promises_in_one_write_and_is_told_what_the_other_side_do
     assert_eq!(told, Ok(Some(())));
     let heard = [format!("{asked:?} with b\"\""), format!("{granted:?}")];
     assert_eq!(client.handler().heard, heard);
-    client.drive(MEMORY, Time(4000), beat, &[7; 8]).unwrap();
-    client.promise(1, Some(Time(9000))).unwrap();
+    client.drive(MEMORY, Time::ps(4000), beat, &[7; 8]).unwrap();
+    client.promise(1, Some(Time::ps(9000))).unwrap();
     client.flush().unwrap();
     drop(server.join().unwrap());
 }

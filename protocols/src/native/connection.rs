@@ -24,7 +24,7 @@
 //!
 //! let mut wire = client.output().split();
 //! let Some(Event::Request { id: asked, .. }) = server.receive(&mut wire)? else { panic!() };
-//! server.reply(asked, Time(8_000), Reply::Value { value: 0x3231_3030 }, &[])?;
+//! server.reply(asked, Time::ps(8_000), Reply::Value { value: 0x3231_3030 }, &[])?;
 //! # let mut wire = server.output().split();
 //! # assert!(matches!(client.receive(&mut wire)?, Some(Event::Reply { id: answered, .. }) if answered == id));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -108,7 +108,7 @@ impl Default for Offer {
         Self {
             agent: String::new(),
             time_mode: TimeMode::Lockstep,
-            time: Time(0),
+            time: Time::ZERO,
             platform: String::new(),
             session: SessionId(0),
             ports: Vec::new(),

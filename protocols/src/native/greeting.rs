@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
-use super::{ErrorCode, MAGIC, SessionId, Time};
+use super::{ErrorCode, MAGIC, Role, SessionId, Time};
 
 /// The four bytes `VPNP`. It has no value; parsing other bytes fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -199,19 +199,6 @@ pub enum PortKind {
     Irq,
     /// Memory access in bursts.
     Axi,
-}
-
-/// Role of the outside at a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Role {
-    /// Initiator of accesses: a CPU on CSB, a loader or a DMA engine on AXI.
-    Initiator,
-    /// Target of accesses: a memory on AXI, a device on CSB.
-    Target,
-    /// Drives an interrupt line.
-    Source,
-    /// Watches an interrupt line.
-    Sink,
 }
 
 /// A set of [`Role`]s: bit 0 initiator, bit 1 target, bit 2 source, bit 3 sink.

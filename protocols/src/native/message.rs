@@ -6,27 +6,16 @@ use std::fmt;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::{
-    DebugCommand, DebugState, Driven, ErrorCode, FrameRule, Hello, MAX_TEXT, Promised, Reaction, Refused,
-    Role, StopReport, TimeMode, Welcome,
+    AccessKind, Activity, DebugCommand, DebugState, Driven, ErrorCode, FrameRule, Hello, MAX_TEXT, PortId,
+    Promised, Reaction, Refused, Role, SessionId, StopReport, Time, TimeMode, Until, Welcome, Why,
 };
-
-/// Simulated time in picoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Time(pub u64);
 
 /// Identifies a request until it is answered. Chosen by the sender; each direction has its own ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId(pub u32);
-
-/// Position of a port in [`Welcome::ports`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct PortId(pub u16);
-
-/// Names a session of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct SessionId(pub u64);
 
 /// The header of a frame.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,7 +66,7 @@ pub struct Bye {
 }
 
 /// A request. It is answered by the named reply, or by [`Reply::Failed`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 pub enum Request {
     /// Client → server: take a role at a port. [`Reply::Done`].
     Attach(Attach),
@@ -315,7 +304,7 @@ pub struct MemoryRead {
     /// The number of bytes: at least 1, at most the payload limit.
     pub length: u32,
     /// Kind of access: whether it takes simulated time.
-    pub access: Access,
+    pub access: AccessKind,
     /// The bus's transaction id. 0 when the initiator has none.
     pub axi_id: u16,
     /// Earliest time, as [`RegisterRead::at`].
@@ -335,7 +324,7 @@ pub struct MemoryWrite {
     /// The number of bytes, whether their strobes are set or not: at least 1.
     pub length: u32,
     /// Kind of access: whether it takes simulated time.
-    pub access: Access,
+    pub access: AccessKind,
     /// The bus's transaction id. 0 when the initiator has none.
     pub axi_id: u16,
     /// True if strobes follow the data. Needs [`Capabilities::STROBES`](super::Capabilities::STROBES).
@@ -359,52 +348,8 @@ impl MemoryWrite {
     }
 }
 
-/// Kind of a memory access: whether it takes part in the simulation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Access {
-    /// Goes over the simulated bus, takes its turn and its time.
-    Timed,
-    /// Happens at once, without the bus: for loaders and debuggers.
-    Debug,
-}
-
-/// End up to which time should move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Until {
-    /// A time, also when nothing happens.
-    Time(Time),
-    /// The line's rise, or at once if it is high.
-    Interrupt {
-        /// An interrupt port that this session is attached to as sink.
-        port: PortId,
-        /// Give up then.
-        limit: Option<Time>,
-    },
-    /// The end of all work.
-    Idle,
-}
-
-/// Reason for which time stopped moving.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Why {
-    /// The requested time, or the limit, is reached.
-    Time,
-    /// The line is high.
-    Interrupt,
-    /// Nothing is left to do.
-    Idle,
-    /// Nothing can happen any more, though work is unfinished.
-    Deadlock {
-        /// The processes that wait, and for what.
-        report: String,
-    },
-    /// Reserved: the platform was stopped. Today's server does not send it; an Advance that a reset ends fails
-    /// with [`ErrorCode::Cancelled`].
-    Stopped,
-}
-
 /// The answer to a request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 pub enum Reply {
     /// The request is done.
     Done,
@@ -428,8 +373,10 @@ pub enum Reply {
         why: Why,
     },
     /// The state of platform and session.
+    #[strum(serialize = "Status report")]
     Status(Box<StatusReport>),
     /// Counters, in the payload: see [`statistics`](super::statistics).
+    #[strum(serialize = "Statistics report")]
     Statistics {
         /// Number of counters that the prefix selects in all.
         total: u32,
@@ -446,6 +393,7 @@ pub enum Reply {
     /// Simulated time stands, by a debugger's will.
     Stopped(Box<StopReport>),
     /// Debugging state of the platform.
+    #[strum(serialize = "Debug state")]
     DebugState(Box<DebugState>),
     /// Bytes of a saved platform, in the payload, from the first requested one on.
     Saved {
@@ -469,19 +417,6 @@ pub struct StatusReport {
     pub events: u64,
     /// The roles at ports that are taken, and the sessions that have them.
     pub attached: Vec<Attached>,
-}
-
-/// Activity of a platform: whether it has work to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Activity {
-    /// Time moves.
-    Running,
-    /// Work is left, and time does not move until a session advances it.
-    Held,
-    /// Nothing to do until a request comes.
-    Idle,
-    /// Nothing can happen any more, though work is unfinished.
-    Deadlocked,
 }
 
 /// One end of a port, held by a session.
@@ -660,33 +595,8 @@ impl Request {
     /// Name of the request.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Attach(_) => "Attach",
-            Self::Detach { .. } => "Detach",
-            Self::RegisterRead(_) => "RegisterRead",
-            Self::RegisterWrite(_) => "RegisterWrite",
-            Self::MemoryRead(_) => "MemoryRead",
-            Self::MemoryWrite(_) => "MemoryWrite",
-            Self::Advance { .. } => "Advance",
-            Self::Reset => "Reset",
-            Self::Status => "Status",
-            Self::Statistics { .. } => "Statistics",
-            Self::Ping => "Ping",
-            Self::ShareMemory(_) => "ShareMemory",
-            Self::OpenRing(_) => "OpenRing",
-            Self::Step { .. } => "Step",
-            Self::Clock { .. } => "Clock",
-            Self::Authenticate { .. } => "Authenticate",
-            Self::Inspect { .. } => "Inspect",
-            Self::RegisterPeek(_) => "RegisterPeek",
-            Self::RegisterPoke(_) => "RegisterPoke",
-            Self::Inject { .. } => "Inject",
-            Self::Debug { command: DebugCommand::State } => "Debug State",
-            Self::Debug { command: DebugCommand::Stop } => "Debug Stop",
-            Self::Debug { command: DebugCommand::Continue } => "Debug Continue",
-            Self::Debug { command: DebugCommand::Step { .. } } => "Debug Step",
-            Self::Debug { command: DebugCommand::Break(_) } => "Debug Break",
-            Self::Debug { command: DebugCommand::Clear { .. } } => "Debug Clear",
-            Self::Save { .. } => "Save",
+            Self::Debug { command } => command.into(),
+            other => other.into(),
         }
     }
 
@@ -715,19 +625,6 @@ impl Request {
 impl Reply {
     /// Name of the reply.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Done => "Done",
-            Self::Value { .. } => "Value",
-            Self::Data => "Data",
-            Self::Failed { .. } => "Failed",
-            Self::Reached { .. } => "Reached",
-            Self::Status(_) => "Status report",
-            Self::Statistics { .. } => "Statistics report",
-            Self::Pong => "Pong",
-            Self::Stepped { .. } => "Stepped",
-            Self::Stopped(_) => "Stopped",
-            Self::DebugState(_) => "Debug state",
-            Self::Saved { .. } => "Saved",
-        }
+        self.into()
     }
 }

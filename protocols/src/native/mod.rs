@@ -21,27 +21,26 @@ pub mod malformed;
 pub mod message;
 mod output;
 pub mod partner;
-pub mod printable;
+mod printable;
 pub mod rule;
 pub mod statistics;
 
 pub use connection::{Connection, Event, Offer, SendError, Terms, Violation};
-pub use debug::{
-    Accesses, BreakOn, Breakpoint, DebugCommand, DebugEvent, DebugState, Hit, SetBreakpoint, StepBy,
-    StopReport, StopWhy,
-};
+pub use debug::{BreakOn, Breakpoint, DebugCommand, DebugState, SetBreakpoint};
 pub use error_code::ErrorCode;
 pub use frame::{Decoder, EmitError, Frame, Phase, emit, emit_header};
-pub use greeting::{
-    Capabilities, Device, Hello, Magic, Port, PortKind, Refused, Role, Roles, TimeMode, Welcome,
-};
+pub use greeting::{Capabilities, Device, Hello, Magic, Port, PortKind, Refused, Roles, TimeMode, Welcome};
 pub use ledger::Breach;
 pub use malformed::{FrameRule, Malformed};
 pub use message::*;
 pub use output::{Output, Payload};
-pub use partner::{AxiChannel, Driven, PortEvent, Promised, Reaction};
+pub use partner::{Driven, PortEvent, Promised};
 pub use rule::Rule;
-pub use statistics::{Counter, CounterValue};
+pub use vp_core::Time;
+pub use vp_types::{
+    AccessKind, Accesses, Activity, AxiChannel, Counter, CounterValue, DebugEvent, Hit, PartyId as SessionId,
+    PortId, Reaction, Role, StepBy, StopReport, StopWhy, Until, Why, counters,
+};
 
 /// The one version of the protocol this crate speaks.
 pub const VERSION: u16 = 1;

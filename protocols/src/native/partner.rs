@@ -6,17 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FrameRule, MAX_BEAT, PortId, Time};
-
-/// Edge at which a partner's outputs follow its inputs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Reaction {
-    /// The next edge at the earliest: all outputs are registers.
-    #[default]
-    NextEdge,
-    /// Some outputs depend on inputs of the same edge.
-    SameEdge,
-}
+use super::{AxiChannel, FrameRule, MAX_BEAT, PortId, Time};
 
 /// Something that one side of a timed port drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,21 +109,6 @@ pub enum PortEvent {
     /// as at the beginning. From the client, once for each of the server's: its side is reset too, and what it
     /// has driven before is void.
     Reset,
-}
-
-/// A channel of an AXI interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum AxiChannel {
-    /// AR.
-    ReadAddress,
-    /// R.
-    ReadData,
-    /// AW.
-    WriteAddress,
-    /// W.
-    WriteData,
-    /// B.
-    WriteResponse,
 }
 
 impl PortEvent {

@@ -1,48 +1,21 @@
 //! Text of a peer is made safe for a terminal and a log on receipt: [`Connection`](super::Connection) and
-//! [`parse_counters`](super::statistics::parse_counters) pass on no character that [`is_unfit`]. With these a peer could
+//! [`parse_counters`](super::statistics::parse_counters) pass on no character that [`is_unfit`](vp_types::printable::is_unfit). With these a peer could
 //! move the cursor, hide or change the output of others, turn lines round, or forge them.
+
+use vp_types::printable::{lines, one_line};
 
 use super::{
     BreakOn, Counter, CounterValue, DebugEvent, Device, Event, Notice, Reply, StopReport, Welcome, Why,
 };
 
-/// Returns true if a character shows nothing itself but changes how others are shown: control characters (Unicode's category Cc), separators of
-/// lines and paragraphs (Zl, Zp), and format characters (Cf) but for the joiners that words and emoji need, and the signs of scripts that are seen.
-/// `vp_models::printable` has the same rule for what comes from files.
-#[must_use]
-pub fn is_unfit(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{180e}'
-                | '\u{200b}'
-                | '\u{200e}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{1bca0}'..='\u{1bca3}'
-                | '\u{1d173}'..='\u{1d17a}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
+/// Replaces characters that are unfit, except line ends and tabs, by `?`.
+pub(super) fn in_lines(text: &mut String) {
+    *text = lines(text).into_owned();
 }
 
-/// Replaces characters that [are unfit](is_unfit), except line ends and tabs, by `?`.
-pub fn in_lines(text: &mut String) {
-    replace(text, |c| is_unfit(c) && c != '\n' && c != '\t');
-}
-
-/// Replaces characters that [are unfit](is_unfit) by `?`.
-pub fn in_one_line(text: &mut String) {
-    replace(text, is_unfit);
-}
-
-fn replace(text: &mut String, is_unfit: impl Fn(char) -> bool) {
-    if text.contains(&is_unfit) {
-        *text = text.chars().map(|c| if is_unfit(c) { '?' } else { c }).collect();
-    }
+/// Replaces characters that are unfit by `?`.
+pub(super) fn in_one_line(text: &mut String) {
+    *text = one_line(text).into_owned();
 }
 
 /// Makes the texts of an event safe for people: `fit` is [`in_lines`] for a client, which shows several lines,
@@ -108,7 +81,7 @@ mod tests {
     #[test]
     fn no_event_shows_control_characters_to_people() {
         let text = || TEXT.to_owned();
-        let (id, time) = (RequestId(1), Time(0));
+        let (id, time) = (RequestId(1), Time::ZERO);
         let reply = |reply| Event::Reply { id, time, reply, payload: Bytes::new() };
         let events = [
             Event::Bye(Bye { code: None, reason: text() }),

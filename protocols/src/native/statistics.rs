@@ -4,31 +4,8 @@
 //! how many it holds; the client asks again from there.
 
 use bytes::BytesMut;
-use serde::{Deserialize, Serialize};
 
-use super::{FrameRule, Malformed, frame::append, printable};
-
-/// One named number.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Counter {
-    /// Dotted path: `dbb0.read.bytes`.
-    pub name: String,
-    /// Unit, or empty: `bytes`, `ps`, `%`.
-    pub unit: String,
-    /// The number.
-    pub value: CounterValue,
-}
-
-/// Value that a counter holds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum CounterValue {
-    /// A count of something.
-    Count(u64),
-    /// A measure or ratio.
-    Real(f64),
-    /// A value that is not a number: a state, a name.
-    Text(String),
-}
+use super::{Counter, FrameRule, Malformed, frame::append, printable};
 
 /// Packs as many counters, in order, as fit `limit` bytes. Returns the payload and their number.
 pub fn emit_counters<'a>(counters: impl IntoIterator<Item = &'a Counter>, limit: usize) -> (BytesMut, u32) {
@@ -65,6 +42,7 @@ pub fn parse_counters(payload: &[u8], count: u32) -> Result<Vec<Counter>, Malfor
 
 #[cfg(test)]
 mod tests {
+    use super::super::CounterValue;
     use super::*;
 
     fn counters() -> Vec<Counter> {

@@ -9,6 +9,7 @@
 //! ```
 
 use bytes::{Buf, BufMut, BytesMut};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::access::{BASIC_FIELDS, Carries};
 use super::hello::VERSION_FIELDS;
@@ -25,7 +26,8 @@ mod fields {
 }
 
 /// Kind of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[repr(u32)]
 pub enum Command {
     /// Nothing; never sent.
@@ -43,24 +45,16 @@ pub enum Command {
     /// A point in time.
     Sync,
     /// A request to translate an address.
+    #[strum(serialize = "ats_req")]
     AtsRequest,
     /// Translations that are void.
+    #[strum(serialize = "ats_inv")]
     AtsInvalidate,
 }
 
 impl Command {
     /// All, in order of their numbers.
-    pub const ALL: [Self; 9] = [
-        Self::Nop,
-        Self::Hello,
-        Self::Cfg,
-        Self::Read,
-        Self::Write,
-        Self::Interrupt,
-        Self::Sync,
-        Self::AtsRequest,
-        Self::AtsInvalidate,
-    ];
+    pub const ALL: [Self; 9] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The command of that number on the wire.
     pub fn new(number: u32) -> Option<Self> {
@@ -69,17 +63,7 @@ impl Command {
 
     /// Returns the command's name in the protocol's header files.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Nop => "nop",
-            Self::Hello => "hello",
-            Self::Cfg => "cfg",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Interrupt => "interrupt",
-            Self::Sync => "sync",
-            Self::AtsRequest => "ats_req",
-            Self::AtsInvalidate => "ats_inv",
-        }
+        self.into()
     }
 
     fn is_access(self) -> bool {

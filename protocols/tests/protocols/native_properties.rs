@@ -13,7 +13,7 @@ fn text(longest: usize) -> impl Strategy<Value = String> {
 }
 
 fn time() -> impl Strategy<Value = Time> {
-    any::<u64>().prop_map(Time)
+    any::<u64>().prop_map(Time::ps)
 }
 
 fn port() -> impl Strategy<Value = PortId> {
@@ -28,8 +28,8 @@ fn role() -> impl Strategy<Value = Role> {
     prop_oneof![Just(Role::Initiator), Just(Role::Target), Just(Role::Source), Just(Role::Sink)]
 }
 
-fn access() -> impl Strategy<Value = Access> {
-    prop_oneof![Just(Access::Timed), Just(Access::Debug)]
+fn access() -> impl Strategy<Value = AccessKind> {
+    prop_oneof![Just(AccessKind::Timed), Just(AccessKind::Debug)]
 }
 
 fn time_mode() -> impl Strategy<Value = TimeMode> {
@@ -218,9 +218,10 @@ fn breakpoint() -> impl Strategy<Value = Breakpoint> {
             .prop_map(|(address, access, value)| BreakOn::Register { address, access, value }),
         Just(BreakOn::Interrupt),
         (text(8), any::<bool>()).prop_map(|(unit, end)| BreakOn::Layer { unit, end }),
-        (port(), any::<u64>(), any::<u64>(), access())
-            .prop_map(|(port, base, size, access)| BreakOn::Memory { port, base, size, access }),
-        time().prop_map(|time| BreakOn::Time { time }),
+        (port(), any::<u64>(), any::<u64>(), access()).prop_map(|(port, base, size, access)| {
+            BreakOn::Memory { port, range: Range { base, size }, access }
+        }),
+        time().prop_map(BreakOn::Time),
     ];
     (on, any::<u32>(), any::<bool>()).prop_map(|(on, skip, once)| Breakpoint { on, skip, once })
 }
@@ -253,7 +254,7 @@ fn stop_report() -> impl Strategy<Value = StopReport> {
 
 fn debug_state() -> impl Strategy<Value = DebugState> {
     let set = (any::<u32>(), any::<u64>(), breakpoint(), any::<u32>()).prop_map(
-        |(number, by, breakpoint, hits)| SetBreakpoint { number, session: SessionId(by), breakpoint, hits },
+        |(number, by, breakpoint, hits)| SetBreakpoint { number, by: SessionId(by), breakpoint, hits },
     );
     (option::of(stop_report()), vec(set, 0..32))
         .prop_map(|(stopped, breakpoints)| DebugState { stopped, breakpoints })

@@ -53,7 +53,7 @@ fn request(id: u32, request: Request) -> Message {
 }
 
 fn reply(id: u32, time: u64, reply: Reply) -> Message {
-    Message::Reply { id: RequestId(id), time: Time(time), reply }
+    Message::Reply { id: RequestId(id), time: Time::ps(time), reply }
 }
 
 fn hello(platform: Option<&str>, time_mode: TimeMode) -> Hello {
@@ -81,7 +81,7 @@ fn welcome() -> Welcome {
         max_in_flight: 256,
         time_mode: TimeMode::Lockstep,
         time_resolution: 1,
-        time: Time(0),
+        time: Time::ZERO,
         platform: "nv_small".into(),
         session: SessionId(7),
         ports: vec![
@@ -103,7 +103,7 @@ fn welcome_with_device() -> Welcome {
 }
 
 fn driven(name: &'static str, port: PortId, event: PortEvent) -> (&'static str, Message, Vec<u8>) {
-    (name, Message::Driven(Driven { port, at: Time(12_000), event }), Vec::new())
+    (name, Message::Driven(Driven { port, at: Time::ps(12_000), event }), Vec::new())
 }
 
 /// Returns what each vector of `native-messages.txt` means.
@@ -115,21 +115,21 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         port: dbb,
         address: 0x8000_1000,
         length: 64,
-        access: Access::Timed,
+        access: AccessKind::Timed,
         axi_id: 5,
-        at: Some(Time(1_000_000)),
+        at: Some(Time::ps(1_000_000)),
     };
     let write = MemoryWrite {
         port: dbb,
         address: 0x8000_0000,
         length: 4,
-        access: Access::Debug,
+        access: AccessKind::Debug,
         axi_id: 0,
         strobes: false,
         at: None,
     };
     let register_write = RegisterWrite { port: csb, address: 0xb010, value: 1, at: None };
-    let strobed = MemoryWrite { length: 10, access: Access::Timed, axi_id: 3, strobes: true, ..write };
+    let strobed = MemoryWrite { length: 10, access: AccessKind::Timed, axi_id: 3, strobes: true, ..write };
     let counters = [
         Counter { name: "dbb0.read.bytes".into(), unit: "bytes".into(), value: CounterValue::Count(4096) },
         Counter { name: "pdp.busy".into(), unit: "%".into(), value: CounterValue::Real(37.5) },
@@ -157,13 +157,14 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
     let none = Vec::new;
     let debug = |name, command| (name, request(23, Request::Debug { command }), Vec::new());
     let register = BreakOn::Register { address: 0xb038, access: Accesses::Write, value: Some(1) };
-    let memory = BreakOn::Memory { port: dbb, base: 0x8000_1000, size: 64, access: Accesses::Any };
+    let memory =
+        BreakOn::Memory { port: dbb, range: Range { base: 0x8000_1000, size: 64 }, access: Accesses::Any };
     let break_on = |skip, on| DebugCommand::Break(Breakpoint { on, skip, once: skip > 0 });
     let breakpoint = Breakpoint { on: BreakOn::Interrupt, skip: 0, once: false };
-    let set = SetBreakpoint { number: 4, session: SessionId(7), breakpoint, hits: 2 };
+    let set = SetBreakpoint { number: 4, by: SessionId(7), breakpoint, hits: 2 };
     let report = |hits: Vec<Hit>| {
         let why = if hits.is_empty() { StopWhy::Asked } else { StopWhy::Breakpoint };
-        StopReport { by: SessionId(7), time: Time(1_300_000), why, hits }
+        StopReport { by: SessionId(7), time: Time::ps(1_300_000), why, hits }
     };
     let seen = [
         DebugEvent::Register { write: true, address: 0xb038, value: 1 },
@@ -172,7 +173,7 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         DebugEvent::Burst { port: dbb, write: false, id: 5, address: 0x8000_1000, bytes: 64 },
         DebugEvent::Time,
     ];
-    let hit = |(number, seen)| Hit { breakpoint: Some(number), time: Time(1_300_000), seen };
+    let hit = |(number, seen)| Hit { breakpoint: Some(number), time: Time::ps(1_300_000), seen };
     let hits = (1..).zip(seen).map(hit).collect();
     vec![
         ("hello-private-lockstep", Message::Hello(Box::new(hello(None, TimeMode::Lockstep))), none()),
@@ -216,7 +217,7 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             "register-read-scheduled",
             request(
                 300,
-                Request::RegisterRead(RegisterRead { port: csb, address: 0, at: Some(Time(2_500_000)) }),
+                Request::RegisterRead(RegisterRead { port: csb, address: 0, at: Some(Time::ps(2_500_000)) }),
             ),
             none(),
         ),
@@ -232,7 +233,11 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             request(6, Request::MemoryWrite(strobed)),
             vec![0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0b1111_0000, 0b01],
         ),
-        ("advance-time", request(7, Request::Advance { until: Until::Time(Time(1_000_000_000)) }), none()),
+        (
+            "advance-time",
+            request(7, Request::Advance { until: Until::Time(Time::ps(1_000_000_000)) }),
+            none(),
+        ),
         (
             "advance-interrupt",
             request(8, Request::Advance { until: Until::Interrupt { port: irq, limit: None } }),
@@ -240,7 +245,10 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         ),
         (
             "advance-interrupt-limit",
-            request(9, Request::Advance { until: Until::Interrupt { port: irq, limit: Some(Time(5_000)) } }),
+            request(
+                9,
+                Request::Advance { until: Until::Interrupt { port: irq, limit: Some(Time::ps(5_000)) } },
+            ),
             none(),
         ),
         ("advance-idle", request(10, Request::Advance { until: Until::Idle }), none()),
@@ -281,13 +289,13 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         ("posted-memory-write", Message::Posted(Posted::MemoryWrite(write)), vec![1, 2, 3, 4]),
         (
             "interrupt",
-            Message::Notice(Notice::Interrupt { port: irq, level: true, time: Time(1_200_000) }),
+            Message::Notice(Notice::Interrupt { port: irq, level: true, time: Time::ps(1_200_000) }),
             none(),
         ),
         (
             "warning",
             Message::Notice(Notice::Warning {
-                time: Time(50_000),
+                time: Time::ps(50_000),
                 text: "posted write to 0xfffc on csb0: no register there".into(),
             }),
             none(),
@@ -310,19 +318,19 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             none(),
         ),
         ("open-ring", request(16, Request::OpenRing(OpenRing { port: csb, line: irq })), none()),
-        ("step", request(17, Request::Step { to: Time(1_300_000) }), none()),
-        ("stepped", reply(17, 1_300_000, Reply::Stepped { next: Some(Time(1_301_000)) }), none()),
+        ("step", request(17, Request::Step { to: Time::ps(1_300_000) }), none()),
+        ("stepped", reply(17, 1_300_000, Reply::Stepped { next: Some(Time::ps(1_301_000)) }), none()),
         ("stepped-to-rest", reply(18, 1_400_000, Reply::Stepped { next: None }), none()),
         ("welcome-with-device", Message::Welcome(Box::new(welcome_with_device())), none()),
         ("clock", request(19, Request::Clock { reaction: Reaction::SameEdge, quantum: 0 }), none()),
-        ("promised", Message::Promised(Promised { heard: 9_000, next: Some(Time(12_000)) }), none()),
+        ("promised", Message::Promised(Promised { heard: 9_000, next: Some(Time::ps(12_000)) }), none()),
         ("promised-for-ever", Message::Promised(Promised { heard: 9_000, next: None }), none()),
         driven("driven-read-address", dbb, PortEvent::ReadAddress { id: 3, address: 0x8000_1000, beats: 1 }),
         (
             "driven-read-data",
             Message::Driven(Driven {
                 port: dbb,
-                at: Time(12_000),
+                at: Time::ps(12_000),
                 event: PortEvent::ReadData { id: 3, last: true, error: false },
             }),
             (0..8).collect(),
@@ -336,7 +344,7 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             "driven-write-data",
             Message::Driven(Driven {
                 port: dbb,
-                at: Time(12_000),
+                at: Time::ps(12_000),
                 event: PortEvent::WriteData { strobes: 0xf0, last: true },
             }),
             (8..16).collect(),
@@ -391,7 +399,7 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         debug("debug-break-interrupt", break_on(2, BreakOn::Interrupt)),
         debug("debug-break-layer", break_on(0, BreakOn::Layer { unit: "sdp".into(), end: true })),
         debug("debug-break-memory", break_on(0, memory)),
-        debug("debug-break-time", break_on(0, BreakOn::Time { time: Time(1_300_000) })),
+        debug("debug-break-time", break_on(0, BreakOn::Time(Time::ps(1_300_000)))),
         debug("debug-clear", DebugCommand::Clear { number: 4 }),
         ("debug-stopped", reply(23, 1_300_000, Reply::Stopped(Box::new(report(vec![])))), none()),
         (
@@ -410,7 +418,7 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         (
             "marked-warning",
             Message::Notice(Notice::MarkedWarning {
-                time: Time(1_300_000),
+                time: Time::ps(1_300_000),
                 marks: WarningMarks::REFUSED.union(WarningMarks::LACKING),
                 text: "nvdla.pdp: layer refused: no int16".into(),
             }),

@@ -356,37 +356,39 @@ impl Qemu {
         MEMTX_OK == unsafe { access(memory, address, 0, data, length as u64, is_write) }
     }
 
-    /// The guest-physical addresses that are RAM, by rising address.
-    ///
-    /// QEMU's own list of RAM is compared with what lies at each address: reading to find out would touch devices.
-    pub(crate) fn ram(&self) -> Vec<Range<u64>> {
-        struct Blocks<'a> {
-            qemu: &'a Qemu,
-            regions: Vec<Object>,
-        }
-        unsafe extern "C" fn note(block: Object, blocks: *mut c_void) -> c_int {
+    /// Calls a function for each block of RAM, with its region and the address in this process at which the region begins.
+    fn each_block<F: FnMut(Object, Object, u64)>(&self, each: F) {
+        unsafe extern "C" fn note<F: FnMut(Object, Object, u64)>(block: Object, seen: *mut c_void) -> c_int {
             // SAFETY: the pointer passed on below, which nobody else uses meanwhile; the block is QEMU's.
             unsafe {
-                let blocks = &mut *blocks.cast::<Blocks<'_>>();
-                let host = (blocks.qemu.symbols.qemu_ram_get_host_addr)(block);
+                let (qemu, each) = &mut *seen.cast::<(&Qemu, F)>();
+                let host = (qemu.symbols.qemu_ram_get_host_addr)(block);
                 if !host.is_null() {
                     let mut offset = 0;
-                    let region = (blocks.qemu.symbols.memory_region_from_host)(host, &raw mut offset);
-                    blocks.regions.push(region);
+                    let region = (qemu.symbols.memory_region_from_host)(host, &raw mut offset);
+                    each(block, region, (host as u64).wrapping_sub(offset));
                 }
             }
             0
         }
-        let mut blocks = Blocks { qemu: self, regions: Vec::new() };
+        let mut seen = (self, each);
         // SAFETY: the callback's own type.
-        unsafe { (self.symbols.qemu_ram_foreach_block)(note, (&raw mut blocks).cast()) };
+        unsafe { (self.symbols.qemu_ram_foreach_block)(note::<F>, (&raw mut seen).cast()) };
+    }
+
+    /// The guest-physical addresses that are RAM, by rising address.
+    ///
+    /// QEMU's own list of RAM is compared with what lies at each address: reading to find out would touch devices.
+    pub(crate) fn ram(&self) -> Vec<Range<u64>> {
+        let mut regions = Vec::new();
+        self.each_block(|_, region, _| regions.push(region));
         let mut found: Vec<Range<u64>> = Vec::new();
         let mut from = 0;
         while let Some(section) = self.section(from, END_OF_ADDRESSES - from) {
             let start = section.offset_within_address_space;
             let size = u64::try_from(section.size).unwrap_or(END_OF_ADDRESSES);
             let end = start.saturating_add(size).min(END_OF_ADDRESSES);
-            if !section.readonly && blocks.regions.contains(&section.region) {
+            if !section.readonly && regions.contains(&section.region) {
                 match found.last_mut().filter(|last| last.end == start) {
                     Some(last) => last.end = end,
                     None => found.push(start..end),

@@ -119,29 +119,13 @@ impl Qemu {
     }
 
     fn blocks(&self, functions: &Functions) -> Vec<Block> {
-        struct Noted<'a> {
-            qemu: &'a Qemu,
-            functions: &'a Functions,
-            blocks: Vec<Block>,
-        }
-        unsafe extern "C" fn note(block: Object, noted: *mut c_void) -> c_int {
-            // SAFETY: the pointer passed on below, which nobody else uses meanwhile; the block is QEMU's.
-            unsafe {
-                let noted = &mut *noted.cast::<Noted<'_>>();
-                let host = (noted.qemu.symbols.qemu_ram_get_host_addr)(block);
-                if !host.is_null() {
-                    let mut offset = 0;
-                    let region = (noted.qemu.symbols.memory_region_from_host)(host, &raw mut offset);
-                    let file = (noted.functions.qemu_ram_get_fd)(block);
-                    noted.blocks.push(Block { region, host: (host as u64).wrapping_sub(offset), file });
-                }
-            }
-            0
-        }
-        let mut noted = Noted { qemu: self, functions, blocks: Vec::new() };
-        // SAFETY: the callback's own type.
-        unsafe { (self.symbols.qemu_ram_foreach_block)(note, (&raw mut noted).cast()) };
-        noted.blocks
+        let mut blocks = Vec::new();
+        self.each_block(|block, region, host| {
+            // SAFETY: the block is QEMU's.
+            let file = unsafe { (functions.qemu_ram_get_fd)(block) };
+            blocks.push(Block { region, host, file });
+        });
+        blocks
     }
 }
 

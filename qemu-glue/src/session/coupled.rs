@@ -39,7 +39,7 @@ impl Session {
             let read =
                 wire.queue(Request::RegisterRead(RegisterRead { at, ..wire.register_read(offset) }))?;
             // The answer's time is not known yet: what is left of that moment is meant.
-            let step = wire.request(Request::Step { to: Time(0) })?;
+            let step = wire.request(Request::Step { to: Time::ZERO })?;
             let read = wire.answer(read, self.shared.timeout)?;
             let step = wire.answer(step, self.shared.timeout)?;
             let timeline = *wire.timeline()?;

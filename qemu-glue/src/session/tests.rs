@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use bytes::{Bytes, BytesMut};
 use tempfile::TempDir;
 use vp_client::native::{
-    Access, Capabilities, Connection, Counter, CounterValue, Event, MemoryRead, MemoryWrite, Notice, Offer,
-    Port, PortId, PortKind, Role, Roles, Terms, Time,
+    AccessKind, Capabilities, Connection, Counter, CounterValue, Event, MemoryRead, MemoryWrite, Notice,
+    Offer, Port, PortId, PortKind, Role, Roles, Terms, Time,
 };
 
 use super::*;
@@ -128,7 +128,7 @@ impl Peer {
     fn answer(&mut self, reply: Reply) -> Request {
         let event = self.next();
         let Event::Request { id, request, .. } = event else { panic!("{event:?}") };
-        self.connection.reply(id, Time(0), reply, &[]).unwrap();
+        self.connection.reply(id, Time::ZERO, reply, &[]).unwrap();
         self.send();
         request
     }
@@ -159,7 +159,7 @@ impl Peer {
     }
 
     fn raise(&mut self, level: bool) {
-        self.connection.notify(Notice::Interrupt { port: LINE, level, time: Time(0) }).unwrap();
+        self.connection.notify(Notice::Interrupt { port: LINE, level, time: Time::ZERO }).unwrap();
     }
 }
 
@@ -215,7 +215,7 @@ fn coupled(
         let counter = Counter { name: "period".to_owned(), unit: "ps".to_owned(), value };
         let (payload, count) = emit_counters([&counter], 8192);
         let reply = Reply::Statistics { total: 1, count };
-        peer.connection.reply(id, Time(0), reply, &payload[..]).unwrap();
+        peer.connection.reply(id, Time::ZERO, reply, &payload[..]).unwrap();
         peer.send();
         peer.answer_all(answer);
     });
@@ -247,7 +247,7 @@ fn memory_is_served_while_a_register_is_waited_for() {
     let (session, guest, server, _folder) = session(LONG, |mut peer| {
         let Event::Request { id, request: Request::RegisterRead(read), .. } = peer.next() else { panic!() };
         assert_eq!((read.port, read.address), (REGISTERS, 0x108));
-        let (access, axi_id, at) = (Access::Timed, 0, None);
+        let (access, axi_id, at) = (AccessKind::Timed, 0, None);
         let write = MemoryWrite { port: MEMORY, address: 8, length: 4, access, axi_id, strobes: true, at };
         assert_eq!(peer.ask(Request::MemoryWrite(write), &[1, 2, 3, 4, 0b1101]).0, Reply::Done);
         let read = |address| MemoryRead { port: MEMORY, address, length: 4, access, axi_id, at };
@@ -256,7 +256,7 @@ fn memory_is_served_while_a_register_is_waited_for() {
         let (reply, _) = peer.ask(Request::MemoryRead(read(62)), &[]);
         assert!(matches!(reply, Reply::Failed { .. }));
         peer.raise(true);
-        peer.connection.reply(id, Time(0), Reply::Value { value: 7 }, &[]).unwrap();
+        peer.connection.reply(id, Time::ZERO, Reply::Value { value: 7 }, &[]).unwrap();
         peer.send();
         peer
     });
@@ -393,7 +393,7 @@ fn a_server_that_answers_each_step_late_does_not_hold_up_the_machine_for_ever() 
     let (session, server, _folder) = coupled(Duration::from_secs(2), 1000, move |request| {
         assert!(matches!(request, Request::Step { .. }));
         thread::sleep(late);
-        (Time(0), Reply::Stepped { next: Some(Time(0)) })
+        (Time::ZERO, Reply::Stepped { next: Some(Time::ZERO) })
     });
     let steps = (0..20).take_while(|&now| session.step(now).is_ok()).count();
     assert!(steps < 20, "each was waited for");
@@ -407,8 +407,8 @@ fn a_reset_and_the_step_behind_it_are_not_each_waited_for_as_long_as_an_access()
     let (session, server, _folder) = coupled(Duration::from_secs(4), 1000, move |request| {
         thread::sleep(late);
         match request {
-            Request::Reset => (Time(0), Reply::Done),
-            _ => (Time(0), Reply::Stepped { next: None }),
+            Request::Reset => (Time::ZERO, Reply::Done),
+            _ => (Time::ZERO, Reply::Stepped { next: None }),
         }
     });
     assert!(session.reset().is_err() || session.step(0).is_err());
@@ -419,7 +419,7 @@ fn a_reset_and_the_step_behind_it_are_not_each_waited_for_as_long_as_an_access()
 #[test]
 fn a_platform_that_has_something_to_do_at_once_is_stepped_at_a_later_moment() {
     let (session, server, _folder) =
-        coupled(LONG, 1000, |_| (Time(0), Reply::Stepped { next: Some(Time(0)) }));
+        coupled(LONG, 1000, |_| (Time::ZERO, Reply::Stepped { next: Some(Time::ZERO) }));
     assert_eq!(session.step(5), Ok(Some(6)));
     assert_eq!(session.step(6), Ok(Some(7)));
     drop(session);
@@ -430,9 +430,9 @@ fn a_platform_that_has_something_to_do_at_once_is_stepped_at_a_later_moment() {
 fn an_access_moves_the_guests_time_by_no_more_than_it_is_waited_for() {
     let limit = u64::try_from(LONG.as_nanos()).unwrap();
     // Ends on a clock edge of nanoseconds: in time, and one too late.
-    let (done, mut times) = (Time(limit * 1000), [limit, limit + 1].into_iter());
+    let (done, mut times) = (Time::ps(limit * 1000), [limit, limit + 1].into_iter());
     let (session, server, _folder) = coupled(LONG, 1000, move |request| match request {
-        Request::RegisterRead(_) => (Time(times.next().unwrap() * 1000), Reply::Value { value: 7 }),
+        Request::RegisterRead(_) => (Time::ps(times.next().unwrap() * 1000), Reply::Value { value: 7 }),
         _ => (done, Reply::Stepped { next: None }),
     });
     assert_eq!(session.read_at(0, 0), Ok(Timed { value: 7, done: limit, next: None }));
@@ -440,7 +440,7 @@ fn an_access_moves_the_guests_time_by_no_more_than_it_is_waited_for() {
     assert!(!session.is_up());
     server.join().unwrap();
     // Nor does a write, by a clock that has no edge for long.
-    let (session, server, _folder) = coupled(LONG, 1 << 62, |_| (Time(0), Reply::Stepped { next: None }));
+    let (session, server, _folder) = coupled(LONG, 1 << 62, |_| (Time::ZERO, Reply::Stepped { next: None }));
     assert_eq!(session.write_at(0, 1, 1), Ok(Timed { value: 0, done: 1, next: None }));
     assert_eq!(session.write_at(0, 1, 2), Err(AccessError));
     assert!(!session.is_up());

@@ -39,17 +39,17 @@ impl Timeline {
     /// The platform's time at a moment of the guest's. None for one before they met.
     pub(super) fn at(&mut self, guest: u64) -> Time {
         let began = *self.began.get_or_insert(guest);
-        Time(self.found.0.saturating_add(guest.saturating_sub(began).saturating_mul(NANOSECOND)))
+        self.found + Time::ns(guest.saturating_sub(began))
     }
 
     /// The first clock edge from a moment of the guest's on: when the bus can take an access. The end of time if there is none.
     pub(super) fn edge(&mut self, guest: u64) -> Time {
-        Time(self.at(guest).0.checked_next_multiple_of(self.period).unwrap_or(u64::MAX))
+        Time::ps(self.at(guest).as_ps().checked_next_multiple_of(self.period).unwrap_or(u64::MAX))
     }
 
     /// The first moment of the guest's that is not before the platform's.
     pub(super) fn guest(&self, time: Time) -> u64 {
-        self.began.unwrap_or(0).saturating_add(time.0.saturating_sub(self.found.0).div_ceil(NANOSECOND))
+        self.began.unwrap_or(0).saturating_add(time.since(self.found).as_ps().div_ceil(NANOSECOND))
     }
 }
 
@@ -59,32 +59,32 @@ mod tests {
 
     #[test]
     fn times_are_counted_from_where_guest_and_platform_met() {
-        let mut timeline = Timeline::new(Time(7_000_000), 1000);
-        assert_eq!(timeline.at(500), Time(7_000_000));
-        assert_eq!(timeline.at(1500), Time(8_000_000));
-        assert_eq!(timeline.guest(Time(8_000_000)), 1500);
+        let mut timeline = Timeline::new(Time::ps(7_000_000), 1000);
+        assert_eq!(timeline.at(500), Time::ps(7_000_000));
+        assert_eq!(timeline.at(1500), Time::ps(8_000_000));
+        assert_eq!(timeline.guest(Time::ps(8_000_000)), 1500);
         // A guest that was set back finds the platform where it is.
-        assert_eq!(timeline.at(100), Time(7_000_000));
+        assert_eq!(timeline.at(100), Time::ps(7_000_000));
     }
 
     #[test]
     fn accesses_are_made_on_clock_edges_and_the_guest_never_lags_behind_the_platform() {
-        let mut timeline = Timeline::new(Time(0), 1600);
-        assert_eq!(timeline.at(0), Time(0));
-        assert_eq!(timeline.edge(16), Time(16_000));
-        assert_eq!(timeline.edge(17), Time(17_600));
-        assert_eq!(timeline.guest(Time(17_600)), 18);
-        let mut fast = Timeline::new(Time(0), 300);
-        assert_eq!(fast.edge(0), Time(0));
-        assert_eq!(fast.edge(1), Time(1200));
-        assert_eq!(fast.guest(Time(1200)), 2);
+        let mut timeline = Timeline::new(Time::ZERO, 1600);
+        assert_eq!(timeline.at(0), Time::ZERO);
+        assert_eq!(timeline.edge(16), Time::ps(16_000));
+        assert_eq!(timeline.edge(17), Time::ps(17_600));
+        assert_eq!(timeline.guest(Time::ps(17_600)), 18);
+        let mut fast = Timeline::new(Time::ZERO, 300);
+        assert_eq!(fast.edge(0), Time::ZERO);
+        assert_eq!(fast.edge(1), Time::ps(1200));
+        assert_eq!(fast.guest(Time::ps(1200)), 2);
     }
 
     #[test]
     fn a_clock_that_has_no_further_edge_is_no_fault() {
-        let mut timeline = Timeline::new(Time(u64::MAX - 1), 1 << 63);
-        assert_eq!(timeline.edge(7), Time(u64::MAX));
-        assert_eq!(timeline.guest(Time(u64::MAX)), 8);
+        let mut timeline = Timeline::new(Time::ps(u64::MAX - 1), 1 << 63);
+        assert_eq!(timeline.edge(7), Time::ps(u64::MAX));
+        assert_eq!(timeline.guest(Time::ps(u64::MAX)), 8);
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
             max_in_flight: 1,
             time_mode,
             time_resolution: 1,
-            time: Time(0),
+            time: Time::ZERO,
             platform: "p".into(),
             session: vp_client::native::SessionId(0),
             ports: Vec::new(),

@@ -9,7 +9,7 @@ use vp_core::observe::{Observation, Observer, Stage, Transfer, What};
 use vp_host::LocalHost;
 use vp_host::trace::player::{PlayOptions, play};
 use vp_host::trace::{RegisterNames as _, Trace};
-use vp_host::{Host as _, Memory, Value};
+use vp_host::{CounterValue, Host as _, Memory};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{CounterValue, TimeMode};
@@ -103,8 +103,8 @@ fn modelled(layer: &Path) -> Modelled {
     play(&trace, &mut host, &map, &PlayOptions::default()).unwrap();
     let statistics = host.statistics().unwrap();
     let count = |name| match statistics.counters.iter().find(|counter| counter.name == name).unwrap().value {
-        Value::Count(count) => count,
-        Value::Text(_) => panic!("{name} is no number"),
+        CounterValue::Count(count) => count,
+        _ => panic!("{name} is no number"),
     };
     let done = Time::ps(count("nvdla.done"));
     let changed = writes.0.borrow().iter().find_map(|&(time, address)| {

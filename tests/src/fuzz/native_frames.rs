@@ -122,7 +122,7 @@ fn answer(side: &mut Connection, event: Event) {
             let replies =
                 [Reply::Done, Reply::Value { value: 1 }, Reply::Pong, Reply::Stepped { next: None }];
             for reply in replies {
-                if side.reply(id, Time(1), reply, &[]).is_ok() {
+                if side.reply(id, Time::ps(1), reply, &[]).is_ok() {
                     return;
                 }
             }

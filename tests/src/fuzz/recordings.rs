@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use vp_core::Time;
 use vp_hub::{
-    Access, AccessKind, Hub, Input, MemoryGuarantees, Operation, PartyCommand, PartyId, PortIndex, Recorded,
+    Access, AccessKind, Hub, Input, MemoryGuarantees, Operation, PartyCommand, PartyId, PortId, Recorded,
     Role, Tag, TimeMode,
 };
 use vp_models::platform::{Description, Platform};
@@ -49,7 +49,7 @@ fn recorded() -> Vec<Recorded> {
     let told = Rc::new(RefCell::new(Vec::new()));
     let recording = told.clone();
     hub.record_to(move |entry| recording.borrow_mut().push(entry));
-    let (party, csb, dbb) = (PartyId(1), PortIndex(0), PortIndex(2));
+    let (party, csb, dbb) = (PartyId(1), PortId(0), PortId(2));
     hub.handle(Input::Enter { party, name: "it".to_owned(), memory: MemoryGuarantees::default() });
     let access = |port, operation| PartyCommand::Access(Access { port, at: None, operation });
     let attach = |port| PartyCommand::Attach { port, role: Role::Initiator, range: None };

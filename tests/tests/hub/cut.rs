@@ -5,7 +5,7 @@ use vp_host::Host;
 use vp_host::LocalHost;
 use vp_host::trace::player::{self, PlayOptions};
 use vp_host::trace::{Trace, discover};
-use vp_hub::{Clock, Hub, LinkedPort, PortIndex, Reaction, Role, TimeMode};
+use vp_hub::{Clock, Hub, LinkedPort, PortId, Reaction, Role, TimeMode};
 use vp_models::bus::axi::Latency;
 use vp_models::nvdla::registers::{Unit, glb};
 use vp_models::outside_device::OutsideDescription;
@@ -45,9 +45,9 @@ fn play(trace: &Trace, host: &mut LocalHost) -> PlayResult {
     PlayResult { passed: outcome.passed(), cycles: cycles(host), time, counters }
 }
 
-fn port(hub: &Platform, name: &str) -> PortIndex {
+fn port(hub: &Platform, name: &str) -> PortId {
     let index = hub.ports().iter().position(|port| port.name == name);
-    PortIndex(index.unwrap_or_else(|| panic!("no port {name}")) as u16)
+    PortId(index.unwrap_or_else(|| panic!("no port {name}")) as u16)
 }
 
 fn built(description: &Description) -> Platform {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use vp_core::Time;
 use vp_hub::{
-    Access, FailureKind, Input, Operation, Output, PartyCommand, PartyId, PortEvent, PortIndex, PortSide,
+    Access, FailureKind, Input, Operation, Output, PartyCommand, PartyId, PortEvent, PortId, PortSide,
     Promise, Reaction, Role, RunState, roles,
 };
 use vp_models::platform::{Description, DeviceDescription, Port};
@@ -31,15 +31,15 @@ fn state(stage: &Stage) -> (Vec<u32>, bool, Vec<Option<Bytes>>) {
     let ports = stage.hub.ports();
     let registers = &ports[0];
     let words = (registers.size / 4).min(1_024) as u32;
-    let registers = stage.hub.peek_registers(PortIndex(0), registers.base, words, None).unwrap_or_default();
+    let registers = stage.hub.peek_registers(PortId(0), registers.base, words, None).unwrap_or_default();
     let memories = ports.iter().enumerate().filter(|(_, port)| roles(port.kind).contains(&Role::Target));
     let bytes = |(index, port): (usize, &Port)| {
-        stage.hub.peek_memory(PortIndex(index as u16), port.base, 64).unwrap_or_default()
+        stage.hub.peek_memory(PortId(index as u16), port.base, 64).unwrap_or_default()
     };
     (registers, stage.hub.platform().irq().level(), memories.map(bytes).collect())
 }
 
-fn drive(stage: &mut Stage, party: PartyId, port: PortIndex, event: PortEvent) {
+fn drive(stage: &mut Stage, party: PartyId, port: PortId, event: PortEvent) {
     stage.hub.handle(Input::Driven { party, port, at: Time::ZERO, event });
 }
 
@@ -66,8 +66,8 @@ fn put_out(stage: &Stage, partner: PartyId) -> Option<&str> {
 /// A register read of the CPU, which holds the registers from now on; what comes of it without a partner's doing.
 fn read(stage: &mut Stage) -> String {
     stage.enter(CPU, "the CPU");
-    stage.attach(CPU, PortIndex(0), Role::Initiator).unwrap();
-    let access = Access { port: PortIndex(0), at: None, operation: Operation::RegisterRead { address: 0 } };
+    stage.attach(CPU, PortId(0), Role::Initiator).unwrap();
+    let access = Access { port: PortId(0), at: None, operation: Operation::RegisterRead { address: 0 } };
     let tag = stage.begin(CPU, PartyCommand::Access(access));
     format!("{:?}", stage.done(CPU, tag))
 }
@@ -91,7 +91,7 @@ fn an_event_of_another_kind_of_port_or_another_role_is_refused_and_changes_nothi
                 let Some(driver) = event.driver().filter(|driver| *driver != side) else { continue };
                 let mut stage = Stage::of(&description);
                 stage.partner(partner, Reaction::NextEdge);
-                let place = PortIndex(index as u16);
+                let place = PortId(index as u16);
                 // The device may be inside.
                 if stage.attach(partner, place, role).is_err() {
                     continue;
@@ -118,10 +118,10 @@ fn a_memory_answers_no_register() {
         let mut stage = Stage::of(&description);
         for (party, port, role) in [(device, 0, Role::Target), (memory, 2, Role::Target)] {
             stage.partner(party, Reaction::NextEdge);
-            stage.attach(party, PortIndex(port), role).unwrap();
+            stage.attach(party, PortId(port), role).unwrap();
         }
         assert_eq!(read(&mut stage), "None", "the device owes the answer");
-        drive(&mut stage, memory, PortIndex(2), event.clone());
+        drive(&mut stage, memory, PortId(2), event.clone());
         settle(&mut stage);
         assert!(put_out(&stage, memory).is_some(), "{event:?}");
         assert_eq!(put_out(&stage, device), None);
@@ -161,11 +161,11 @@ proptest! {
             match deed {
                 Deed::Attach(party, port, role) if !wrong[party] => {
                     let roles = [Role::Initiator, Role::Target, Role::Source, Role::Sink];
-                    _ = stage.attach(PARTNERS[party], PortIndex(port), roles[role]);
+                    _ = stage.attach(PARTNERS[party], PortId(port), roles[role]);
                 }
                 Deed::Attach(..) => {}
                 Deed::Drive(party, port, event) => {
-                    let (party, port_index) = (PARTNERS[party], PortIndex(port));
+                    let (party, port_index) = (PARTNERS[party], PortId(port));
                     let event = PortEvent::one_of_each(BEAT).swap_remove(event);
                     let kind = stage.hub.ports().get(usize::from(port)).map(|port| port.kind);
                     let is_own = kind.zip(event.driver()).is_none_or(|(kind, driver)| {

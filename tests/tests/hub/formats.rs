@@ -14,7 +14,7 @@ use vp_host::trace::Trace;
 use vp_host::trace::player::{self, PlayOptions};
 use vp_hub::{
     Access, AccessKind, Accesses, BreakOn, Breakpoint, Clock, DebugCommand, Failure, FailureKind, Hub, Input,
-    MemoryGuarantees, Operation, PartyCommand, PartyId, PortEvent, PortIndex, Position, Promise, Reaction,
+    MemoryGuarantees, Operation, PartyCommand, PartyId, PortEvent, PortId, Position, Promise, Reaction,
     Recorded, RequestId, Role, StepBy, Tag, TimeMode, Until,
 };
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
@@ -37,7 +37,7 @@ const SAVED: &str = "platform-3.vpsv";
 
 /// One of each entry, with each input, command, access and event, and each number in the place that it has.
 fn entries() -> Vec<Recorded> {
-    let (party, port) = (PartyId(3), PortIndex(2));
+    let (party, port) = (PartyId(3), PortId(2));
     let command = |tag, command| Recorded::Input(Input::Command { party, tag: Tag(tag), command });
     let access = |operation| Access { port, at: Some(Time::ns(7)), operation };
     let driven = |event| Recorded::Input(Input::Driven { party, port, at: Time::ns(9), event });

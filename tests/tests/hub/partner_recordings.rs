@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use vp_core::Time;
 use vp_hub::{
     Access, Clock, Completion, DirectMemory, DirectRange, Hub, Input, LinkedHub, LinkedPort,
-    MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortIndex, Reaction, Recorded, RequestId,
-    Role, RunState, Tag, TimeMode, Until, replay,
+    MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortId, Reaction, Recorded, RequestId, Role,
+    RunState, Tag, TimeMode, Until, replay,
 };
 use vp_models::bus::axi::Latency;
 use vp_models::platform::{Description, DeviceDescription, Platform};
@@ -18,9 +18,9 @@ use vp_tests::effort::cases;
 use vp_tests::program::Program;
 use vp_tests::random::Draw;
 
-const CSB: PortIndex = PortIndex(0);
-const LINE: PortIndex = PortIndex(1);
-const MEMORY: PortIndex = PortIndex(2);
+const CSB: PortId = PortId(0);
+const LINE: PortId = PortId(1);
+const MEMORY: PortId = PortId(2);
 const CPU: PartyId = PartyId(1);
 const PARTNER: PartyId = PartyId(2);
 

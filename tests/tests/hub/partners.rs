@@ -4,15 +4,14 @@ use bytes::Bytes;
 use vp_core::Time;
 use vp_hub::{
     Access, Clock, Completion, Failure, FailureKind, Hub, Input, MemoryGuarantees, Operation, Output,
-    PartyCommand, PartyId, PortEvent, PortIndex, Promise, Reaction, Role, RunState, Tag, TimeMode, Until,
-    Why,
+    PartyCommand, PartyId, PortEvent, PortId, Promise, Reaction, Role, RunState, Tag, TimeMode, Until, Why,
 };
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::platform::{Description, DeviceDescription, Platform};
 
-const CSB: PortIndex = PortIndex(0);
-const LINE: PortIndex = PortIndex(1);
-const MEMORY: PortIndex = PortIndex(2);
+const CSB: PortId = PortId(0);
+const LINE: PortId = PortId(1);
+const MEMORY: PortId = PortId(2);
 const CPU: PartyId = PartyId(1);
 const PARTNER: PartyId = PartyId(2);
 
@@ -51,12 +50,7 @@ impl Stage {
         self.command(party, PartyCommand::Clock(Clock { reaction, quantum: 0 })).unwrap();
     }
 
-    pub(crate) fn attach(
-        &mut self,
-        party: PartyId,
-        port: PortIndex,
-        role: Role,
-    ) -> Result<Completion, Failure> {
+    pub(crate) fn attach(&mut self, party: PartyId, port: PortId, role: Role) -> Result<Completion, Failure> {
         self.command(party, PartyCommand::Attach { port, role, range: None })
     }
 
@@ -101,7 +95,7 @@ impl Stage {
         self.hub.handle(Input::Promised { party: PARTNER, promise: Promise { heard, next } });
     }
 
-    fn drive(&mut self, port: PortIndex, at: Time, event: PortEvent) {
+    fn drive(&mut self, port: PortId, at: Time, event: PortEvent) {
         self.hub.handle(Input::Driven { party: PARTNER, port, at, event });
     }
 
@@ -170,7 +164,7 @@ fn channels_are_driven_from_their_side() {
         |stage| stage.drive(MEMORY, Time::ZERO, axi(address.clone())),
         "it drives AR as the target of an AXI port: only the initiator of an AXI port does",
     );
-    for port in [MEMORY, LINE, PortIndex(99)] {
+    for port in [MEMORY, LINE, PortId(99)] {
         is_put_out(
             |stage| stage.drive(port, Time::ZERO, PortEvent::Level(true)),
             "only the source of an interrupt line does",

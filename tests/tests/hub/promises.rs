@@ -11,8 +11,8 @@ use vp_core::observe::{LevelUnit, SourceKind, What};
 use vp_host::Host as _;
 use vp_host::LocalHost;
 use vp_hub::{
-    Access, AccessKind, Input, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortIndex,
-    Recorded, ReplayError, Role, RunState, Tag, TimeMode, replay,
+    Access, AccessKind, Input, MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PortId, Recorded,
+    ReplayError, Role, RunState, Tag, TimeMode, replay,
 };
 use vp_tests::effort::cases;
 use vp_tests::random::Draw;
@@ -124,7 +124,7 @@ fn inputs_in_the_middle_of_an_instant_of_many_delta_cycles_take_effect_there_aga
     let told = recording.clone();
     let mut recorded = spinning();
     recorded.record_to(move |entry| told.borrow_mut().push(entry));
-    let (party, port) = (PartyId(1), PortIndex(2));
+    let (party, port) = (PartyId(1), PortId(2));
     recorded.handle(Input::Enter { party, name: "it".to_owned(), memory: MemoryGuarantees::default() });
     let command = |tag, command| Input::Command { party, tag: Tag(tag), command };
     recorded.handle(command(1, PartyCommand::Attach { port, role: Role::Initiator, range: None }));
@@ -179,7 +179,7 @@ fn warnings_that_a_host_asks_for_in_the_middle_of_a_run_are_asked_for_again() {
 #[test]
 fn jobs_begin_round_and_round_over_the_parties_in_the_order_of_their_numbers() {
     let mut hub = hub(Draw::new("nv_small", 3).description(), TimeMode::Free);
-    let port = PortIndex(2);
+    let port = PortId(2);
     let enter = |party| Input::Enter { party, name: "it".to_owned(), memory: MemoryGuarantees::default() };
     let command = |party, tag, command| Input::Command { party, tag: Tag(tag), command };
     for party in [5, 3, 9, 7, 4].map(PartyId) {

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 24] = [
+const ROOMS: [(&str, &str, &[&str]); 25] = [
     // All depend on it, and it has no code.
     ("workspace-hack", "workspace-hack", &[]),
     ("vp-core", "vp-core", &[]),
-    ("vp-protocols", "protocols", &[]),
-    ("vp-models", "vp-models", &["vp-core"]),
-    ("vp-hub", "vp-models/hub", &["vp-core", "vp-models"]),
+    ("vp-types", "vp-types", &["vp-core"]),
+    ("vp-protocols", "protocols", &["vp-core", "vp-types"]),
+    ("vp-models", "vp-models", &["vp-core", "vp-types"]),
+    ("vp-hub", "vp-models/hub", &["vp-core", "vp-models", "vp-types"]),
     ("vp-tensors", "vp-models/tensors", &[]),
     ("vp-host", "vp-models/host", &["vp-core", "vp-hub", "vp-models", "vp-tensors"]),
     ("vp-onnx", "vp-models/onnx", &["vp-host", "vp-models", "vp-tensors"]),
@@ -97,7 +98,7 @@ const ROOMS: [(&str, &str, &[&str]); 24] = [
 ];
 
 /// Crates that have no async runtime.
-const BLOCKING: [&str; 18] = [
+const BLOCKING: [&str; 19] = [
     "vp-c",
     "vp-check",
     "vp-core",
@@ -116,6 +117,7 @@ const BLOCKING: [&str; 18] = [
     "vp-recordings",
     "vp-onnx",
     "vp-tensors",
+    "vp-types",
 ];
 
 fn manifest(folder: &str) -> String {
@@ -160,7 +162,7 @@ fn the_table_of_crates_says_the_same() {
         }
         let others: BTreeSet<&str> = others.split('`').skip(1).step_by(2).collect();
         let short = |name: &&'static str| match *name {
-            "vp-core" | "vp-models" => *name,
+            "vp-core" | "vp-models" | "vp-types" => *name,
             name => name.trim_start_matches("vp-"),
         };
         assert_eq!(others, may.iter().map(short).collect(), "{name}");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use vp_protocols::native::{
-    Access, Attach, Capabilities, Connection, Device, ErrorCode, Event, Hello, MemoryRead, MemoryWrite,
+    AccessKind, Attach, Capabilities, Connection, Device, ErrorCode, Event, Hello, MemoryRead, MemoryWrite,
     Offer, Port, PortId, PortKind, Posted, RegisterRead, Reply, Request, RequestId, Role, Roles, Rule, Terms,
     Time, TimeMode, Token, VERSION, Why,
 };
@@ -125,7 +125,7 @@ impl Check {
             token: self.token.clone(),
             place: self.place.address.clone(),
             withheld: None,
-            register_time: Time(0),
+            register_time: Time::ZERO,
             model: Model::default(),
         }
     }
@@ -284,7 +284,7 @@ impl Session {
                 Ok(Some(Event::Reply { id, reply, payload, time })) => {
                     open.retain(|of| *of != id);
                     if matches!(reply, Reply::Value { .. }) {
-                        let what = format!("{} ps behind {} ps", time.0, self.register_time.0);
+                        let what = format!("{} ps behind {} ps", time.as_ps(), self.register_time.as_ps());
                         let is_later = time >= self.register_time;
                         self.tally.judge(Rule::TimeGoesOn, is_later, what, &self.wire);
                         self.register_time = time;
@@ -545,12 +545,12 @@ impl Session {
 }
 
 fn memory_read(port: PortId, address: u64, length: u32) -> Request {
-    let (access, axi_id, at) = (Access::Debug, 0, None);
+    let (access, axi_id, at) = (AccessKind::Debug, 0, None);
     Request::MemoryRead(MemoryRead { port, address, length, access, axi_id, at })
 }
 
 fn memory_write(strobes: bool) -> Request {
-    let (access, axi_id, at) = (Access::Debug, 0, None);
+    let (access, axi_id, at) = (AccessKind::Debug, 0, None);
     let (address, length) = (MEMORY, BLOCK);
     Request::MemoryWrite(MemoryWrite { port: DBB, address, length, access, axi_id, strobes, at })
 }
@@ -584,7 +584,7 @@ impl Model {
 
     fn answer(&mut self, request: &Request, payload: &[u8]) -> (Reply, Vec<u8>) {
         // Everything takes a nanosecond.
-        self.time = Time(self.time.0.saturating_add(1_000));
+        self.time += Time::ns(1);
         let reply = match request {
             Request::Ping => Reply::Pong,
             Request::RegisterRead(read) => {

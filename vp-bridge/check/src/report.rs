@@ -11,29 +11,19 @@ use crate::wire::Wire;
 
 /// A protocol's table of rules.
 pub(crate) trait RuleTable: Copy + Eq + Hash + 'static {
-    fn all() -> &'static [Self];
-    fn name(self) -> &'static str;
-    fn text(self) -> &'static str;
-    fn source(self) -> &'static str;
+    const RULES: &'static [Self];
+
+    /// Name of the rule, its text and its source.
+    fn texts(self) -> [&'static str; 3];
 }
 
 macro_rules! rule_tables {
     ($($rule:ty),+) => {
         $(impl RuleTable for $rule {
-            fn all() -> &'static [Self] {
-                Self::ALL
-            }
+            const RULES: &'static [Self] = Self::ALL;
 
-            fn name(self) -> &'static str {
-                self.name()
-            }
-
-            fn text(self) -> &'static str {
-                self.text()
-            }
-
-            fn source(self) -> &'static str {
-                self.source()
+            fn texts(self) -> [&'static str; 3] {
+                [self.name(), self.text(), self.source()]
             }
         })+
     };
@@ -169,16 +159,11 @@ impl<R: RuleTable> Tally<R> {
         address: String,
         could_break: impl Fn(R) -> bool,
     ) -> Report {
-        let rules: Vec<Finding> = R::all()
-            .iter()
-            .filter(|rule| could_break(**rule))
-            .map(|rule| Finding {
-                rule: rule.name(),
-                text: rule.text(),
-                source: rule.source(),
-                verdict: self.0.remove(rule).unwrap_or(Verdict::Untried),
-            })
-            .collect();
+        let finding = |found: &R| {
+            let [rule, text, source] = found.texts();
+            Finding { rule, text, source, verdict: self.0.remove(found).unwrap_or(Verdict::Untried) }
+        };
+        let rules: Vec<Finding> = R::RULES.iter().filter(|rule| could_break(**rule)).map(finding).collect();
         let passed = !rules.iter().any(|finding| matches!(finding.verdict, Verdict::Broken { .. }));
         Report { protocol, peer: peer.name(), address, passed, rules }
     }

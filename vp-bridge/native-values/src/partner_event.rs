@@ -1,8 +1,8 @@
 //! Events that are driven at a timed port, as the protocol and the hub have them.
 
 use bytes::Bytes;
-use vp_models::bus::axi::{AxiChannel, AxiEvent};
-use vp_protocols::native::{self, PortEvent};
+use vp_models::bus::axi::AxiEvent;
+use vp_protocols::native::PortEvent;
 
 /// An event of the protocol, with the bytes of a beat of data, for the hub.
 ///
@@ -15,7 +15,7 @@ pub fn from_event(event: PortEvent, data: Bytes) -> Result<vp_hub::PortEvent, St
         PortEvent::WriteAddress { id, address, beats } => AxiEvent::WriteAddress { id, address, beats },
         PortEvent::WriteData { strobes, last } => AxiEvent::WriteData { data, strobes, last },
         PortEvent::WriteResponse { id, error } => AxiEvent::WriteResponse { id, error },
-        PortEvent::Ready { channel, ready } => AxiEvent::Ready { channel: from_channel(channel), ready },
+        PortEvent::Ready { channel, ready } => AxiEvent::Ready { channel, ready },
         PortEvent::Register { address, write, posted } => {
             let address = u32::try_from(address)
                 .map_err(|_| format!("an access to a register at 0x{address:x}: addresses have 32 bits"))?;
@@ -48,9 +48,7 @@ pub fn to_event(event: vp_hub::PortEvent) -> (PortEvent, Bytes) {
         vp_hub::PortEvent::Axi(AxiEvent::WriteResponse { id, error }) => {
             PortEvent::WriteResponse { id, error }
         }
-        vp_hub::PortEvent::Axi(AxiEvent::Ready { channel, ready }) => {
-            PortEvent::Ready { channel: to_channel(channel), ready }
-        }
+        vp_hub::PortEvent::Axi(AxiEvent::Ready { channel, ready }) => PortEvent::Ready { channel, ready },
         vp_hub::PortEvent::Register { address, write, posted } => {
             PortEvent::Register { address: address.into(), write, posted }
         }
@@ -60,26 +58,6 @@ pub fn to_event(event: vp_hub::PortEvent) -> (PortEvent, Bytes) {
         vp_hub::PortEvent::Reset => PortEvent::Reset,
     };
     (event, Bytes::new())
-}
-
-fn from_channel(channel: native::AxiChannel) -> AxiChannel {
-    match channel {
-        native::AxiChannel::ReadAddress => AxiChannel::ReadAddress,
-        native::AxiChannel::ReadData => AxiChannel::ReadData,
-        native::AxiChannel::WriteAddress => AxiChannel::WriteAddress,
-        native::AxiChannel::WriteData => AxiChannel::WriteData,
-        native::AxiChannel::WriteResponse => AxiChannel::WriteResponse,
-    }
-}
-
-fn to_channel(channel: AxiChannel) -> native::AxiChannel {
-    match channel {
-        AxiChannel::ReadAddress => native::AxiChannel::ReadAddress,
-        AxiChannel::ReadData => native::AxiChannel::ReadData,
-        AxiChannel::WriteAddress => native::AxiChannel::WriteAddress,
-        AxiChannel::WriteData => native::AxiChannel::WriteData,
-        AxiChannel::WriteResponse => native::AxiChannel::WriteResponse,
-    }
 }
 
 #[cfg(test)]
@@ -117,7 +95,7 @@ mod tests {
     fn the_protocols_page_has_the_port_and_the_side_of_each_event() {
         for event in PortEvent::one_of_each(8) {
             let (of_protocol, data) = to_event(event.clone());
-            let message = Message::Driven(Driven { port: PortId(0), at: Time(0), event: of_protocol });
+            let message = Message::Driven(Driven { port: PortId(0), at: Time::ZERO, event: of_protocol });
             let mut frame = BytesMut::new();
             emit(&message, &data[..], &mut frame).unwrap();
             // Behind the prefix the message's number, the port and the time are a byte each.
@@ -135,7 +113,7 @@ mod tests {
                 }
             }
             if let super::PortEvent::Ready { channel, .. } = of_protocol {
-                use super::native::AxiChannel::{ReadAddress, WriteAddress, WriteData};
+                use vp_protocols::native::AxiChannel::{ReadAddress, WriteAddress, WriteData};
                 let is_from_initiator = matches!(channel, ReadAddress | WriteAddress | WriteData);
                 let receiver = if is_from_initiator { Role::Target } else { Role::Initiator };
                 assert_eq!(event.driver().map(|side| side.role), Some(receiver), "{channel:?}");

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use vp_core::Time;
-use vp_hub::{Clock, PortEvent, PortIndex, Promise, Role};
+use vp_hub::{Clock, PortEvent, PortId, Promise, Role};
 use vp_models::platform::PortKind;
 
 use crate::PartnerError;
@@ -30,7 +30,7 @@ pub enum FromPlatform {
     /// A port drives something, seen at that edge.
     Driven {
         /// Port that is driven.
-        port: PortIndex,
+        port: PortId,
         /// The edge.
         at: Time,
         /// Event that is driven.
@@ -43,7 +43,7 @@ pub enum FromPlatform {
         /// Answers go by this.
         request: u64,
         /// Port of the memory.
-        port: PortIndex,
+        port: PortId,
         /// Byte address.
         address: u64,
         /// Access to do.
@@ -64,7 +64,7 @@ pub enum DebugAccess {
 
 /// The way to a platform, for one partner of it.
 pub trait PlatformLink {
-    /// The platform's ports; a [`PortIndex`] is a position among them.
+    /// The platform's ports; a [`PortId`] is a position among them.
     fn ports(&self) -> &[LinkPort];
 
     /// One of the platform's counters (`vp run` and docs/study.md name them), if it has one of that name.
@@ -83,13 +83,13 @@ pub trait PlatformLink {
     ///
     /// # Errors
     /// [`PartnerError::Refused`]: such as that somebody else has it.
-    fn attach(&mut self, port: PortIndex, role: Role) -> Result<(), PartnerError>;
+    fn attach(&mut self, port: PortId, role: Role) -> Result<(), PartnerError>;
 
     /// Drives something, to be seen at that edge. It may go out with what follows.
     ///
     /// # Errors
     /// [`PartnerError`].
-    fn drive(&mut self, port: PortIndex, at: Time, event: PortEvent) -> Result<(), PartnerError>;
+    fn drive(&mut self, port: PortId, at: Time, event: PortEvent) -> Result<(), PartnerError>;
 
     /// Promises something. It may go out with what follows.
     ///

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use vp_core::Time;
 use vp_hub::{
     Clock, Failure, FailureKind, Hub, Input, MemoryAccess, MemoryGuarantees, Output, PartyCommand, PartyId,
-    PortEvent, PortIndex, Promise, RequestId, Role, RunState, Severity, Tag, TimeMode,
+    PortEvent, PortId, Promise, RequestId, Role, RunState, Severity, Tag, TimeMode,
 };
 use vp_models::platform::Platform;
 
@@ -99,11 +99,11 @@ impl PlatformLink for LocalLink {
         Ok(self.hub.now())
     }
 
-    fn attach(&mut self, port: PortIndex, role: Role) -> Result<(), PartnerError> {
+    fn attach(&mut self, port: PortId, role: Role) -> Result<(), PartnerError> {
         self.command(PartyCommand::Attach { port, role, range: None })
     }
 
-    fn drive(&mut self, port: PortIndex, at: Time, event: PortEvent) -> Result<(), PartnerError> {
+    fn drive(&mut self, port: PortId, at: Time, event: PortEvent) -> Result<(), PartnerError> {
         self.hub.handle(Input::Driven { party: PARTY, port, at, event });
         Ok(())
     }

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use vp_core::Time;
-use vp_hub::{Clock, PortEvent, PortIndex, Promise, Reaction, Role};
+use vp_hub::{Clock, PortEvent, PortId, Promise, Reaction, Role};
 use vp_models::memory::{MemoryBudget, Ram, usual_limit};
 use vp_models::platform::PortKind;
 
 use crate::link::DebugAccess;
-use crate::pins::{AnyPort, Attached, Handle, PinState, Ports, Subordinate};
+use crate::pins::{AnyHandle, AnyPort, Attached, Handle, PinState, Ports, Subordinate};
 use crate::{FromPlatform, PartnerError, PlatformLink};
 
 /// Events of the platform at a port that may wait for their edges, at most (docs/protocol.md, "What breaks it").
@@ -73,7 +73,7 @@ impl DebugTarget for Ram {
 
 /// A memory that this side is.
 struct OwnMemory {
-    port: PortIndex,
+    port: PortId,
     ram: Rc<Ram>,
     /// Target in which loaders and debuggers find the memory's bytes: in `ram`, unless somebody keeps them elsewhere.
     debug: Rc<dyn DebugTarget>,
@@ -196,7 +196,7 @@ impl Partner {
                 format!("it is a port of kind {:?}, and was to be one of kind {:?}", port.kind, S::KIND);
             return Err(PartnerError::Port { port: name.to_owned(), what });
         }
-        let index = PortIndex(index as u16);
+        let index = PortId(index as u16);
         self.link.attach(index, S::ROLE)?;
         if S::KIND == PortKind::Axi && S::ROLE == Role::Target {
             let range = port.base..port.base.saturating_add(port.size);
@@ -233,8 +233,7 @@ impl Partner {
     }
 
     fn port<S: PinState>(&mut self, handle: Handle<S>) -> Result<&mut Attached<S>, PartnerError> {
-        let none = || PartnerError::Refused("a port that this partner has not attached".to_owned());
-        S::list(&mut self.ports).get_mut(handle.index).ok_or_else(none)
+        S::list(&mut self.ports).get_mut(handle.index).ok_or_else(not_attached)
     }
 
     /// The bytes that a port's data has.
@@ -256,8 +255,8 @@ impl Partner {
     /// Returns true if this side is to be in reset from the edge whose pins were [given](Partner::seen) last to the next one, because the
     /// platform was put back. It says so for as many edges as a reset has; at the one behind them the pins count again.
     #[must_use]
-    pub fn is_in_reset<S: PinState>(&mut self, handle: Handle<S>) -> bool {
-        self.port(handle).is_ok_and(|port| port.reset_until.is_some_and(|until| port.seen < until))
+    pub fn is_in_reset(&mut self, handle: impl Into<AnyHandle>) -> bool {
+        handle.into().port(&mut self.ports).is_some_and(|port| port.is_in_reset())
     }
 
     /// The pins that this side drives at a port are like this at the next edge; or, where outputs depend on inputs of the same edge, at
@@ -291,7 +290,7 @@ impl Partner {
                     told.push(PortEvent::Reset);
                 }
                 if let Err((channel, rule)) = attached.state.sample(now, pins, &mut told) {
-                    return Err(broken(attached, channel, now, rule));
+                    return Err(broken(attached.name.clone(), channel, now, rule));
                 }
             }
         }
@@ -316,15 +315,15 @@ impl Partner {
 
     /// Ends this partner for a rule that the pins of a port break at the edge at which they are to be sampled, and that whoever looks at them
     /// sees: `sample` has 0 and 1 only. Why it has ended.
-    pub fn violate<S: PinState>(&mut self, handle: Handle<S>, channel: &str, rule: &str) -> PartnerError {
+    pub fn violate(&mut self, handle: impl Into<AnyHandle>, channel: &str, rule: &str) -> PartnerError {
         if let Some(ended) = &self.ended {
             return ended.clone();
         }
-        let edge = self.port(handle).map_or(1, |attached| attached.sampled + 1);
-        let now = self.time_of(edge);
-        let error = match self.port(handle) {
-            Ok(attached) => broken(attached, channel, now, rule.to_owned()),
-            Err(error) => error,
+        let port =
+            handle.into().port(&mut self.ports).map(|port| (port.name().to_owned(), port.sampled() + 1));
+        let error = match port {
+            Some((name, edge)) => broken(name, channel, self.time_of(edge), rule.to_owned()),
+            None => not_attached(),
         };
         self.ended = Some(error.clone());
         error
@@ -484,7 +483,7 @@ impl Partner {
     }
 
     /// Carries out an access beside the pins.
-    fn access(&self, port: PortIndex, address: u64, access: DebugAccess) -> Result<Bytes, String> {
+    fn access(&self, port: PortId, address: u64, access: DebugAccess) -> Result<Bytes, String> {
         let memory = self.memories.iter().find(|memory| memory.port == port);
         let target = &memory.ok_or("this partner is no memory")?.debug;
         match access {
@@ -513,8 +512,12 @@ impl Partner {
 }
 
 /// A rule that the pins of this side break.
-fn broken<S>(attached: &Attached<S>, channel: &str, time: Time, rule: String) -> PartnerError {
-    PartnerError::Pins { port: attached.name.clone(), channel: channel.to_owned(), time, rule }
+fn broken(port: String, channel: &str, time: Time, rule: String) -> PartnerError {
+    PartnerError::Pins { port, channel: channel.to_owned(), time, rule }
+}
+
+fn not_attached() -> PartnerError {
+    PartnerError::Refused("a port that this partner has not attached".to_owned())
 }
 
 /// A port whose pins were not taken and given in turn.

@@ -3,15 +3,13 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use vp_client::native::{
-    self, CounterValue, Driven, ErrorCode, PortId, Promised, Reply, Request, RequestId, Time as WireTime,
-};
+use vp_client::native::{self, Driven, ErrorCode, Promised, Reply, Request, RequestId};
 use vp_client::{
     Address, Answered, Client, Credentials, Error, Handler, Options, Refusal, SilenceLimit, is_memory,
     serve_memory,
 };
 use vp_core::Time;
-use vp_hub::{Clock, PortEvent, PortIndex, Promise, Reaction, Role};
+use vp_hub::{Clock, PortEvent, PortId, Promise, Role};
 use vp_models::platform::PortKind;
 use vp_native_values::partner_event;
 
@@ -36,29 +34,24 @@ impl Handler for ServerMessages {
             }
             _ => return serve_memory(self, request, payload),
         };
-        let (request, port) = (id.0.into(), PortIndex(port.0));
-        self.said.push_back(FromPlatform::Debug { request, port, address, access });
+        self.said.push_back(FromPlatform::Debug { request: id.0.into(), port, address, access });
         Answered::Later
     }
 
     fn driven(&mut self, driven: Driven, data: &Bytes) {
         let Driven { port, at, event } = driven;
         match partner_event::from_event(event, data.clone()) {
-            Ok(event) => {
-                let (port, at) = (PortIndex(port.0), Time::ps(at.0));
-                self.said.push_back(FromPlatform::Driven { port, at, event });
-            }
+            Ok(event) => self.said.push_back(FromPlatform::Driven { port, at, event }),
             Err(reason) => self.unknown = Some(reason),
         }
     }
 
-    fn promised(&mut self, promised: Promised) {
-        let next = promised.next.map_or(Time::MAX, |next| Time::ps(next.0));
-        self.said.push_back(FromPlatform::Promised(Promise { heard: promised.heard, next }));
+    fn promised(&mut self, Promised { heard, next }: Promised) {
+        self.said.push_back(FromPlatform::Promised(Promise { heard, next: next.unwrap_or(Time::MAX) }));
     }
 
-    fn warning(&mut self, time: WireTime, text: String) {
-        self.said.push_back(FromPlatform::Warning(Time::ps(time.0), text));
+    fn warning(&mut self, time: Time, text: String) {
+        self.said.push_back(FromPlatform::Warning(time, text));
     }
 }
 
@@ -143,41 +136,28 @@ impl PlatformLink for RemoteLink {
     fn counter(&mut self, name: &str) -> Result<Option<u64>, PartnerError> {
         let counters = self.client.counters(name);
         let counters = self.done(counters)?;
-        Ok(counters.iter().find_map(|counter| match counter.value {
-            CounterValue::Count(value) if counter.name == name => Some(value),
-            _ => None,
-        }))
+        Ok(native::counters::count(&counters, name))
     }
 
     fn declare(&mut self, Clock { reaction, quantum }: Clock) -> Result<Time, PartnerError> {
-        let reaction = match reaction {
-            Reaction::NextEdge => native::Reaction::NextEdge,
-            Reaction::SameEdge => native::Reaction::SameEdge,
-        };
         let declared = self.client.clock(reaction, quantum);
         self.done(declared)?;
-        Ok(Time::ps(self.client.time().0))
+        Ok(self.client.time())
     }
 
-    fn attach(&mut self, port: PortIndex, role: Role) -> Result<(), PartnerError> {
-        let role = match role {
-            Role::Initiator => native::Role::Initiator,
-            Role::Target => native::Role::Target,
-            Role::Source => native::Role::Source,
-            Role::Sink => native::Role::Sink,
-        };
-        let attached = self.client.attach(PortId(port.0), role, None);
+    fn attach(&mut self, port: PortId, role: Role) -> Result<(), PartnerError> {
+        let attached = self.client.attach(port, role, None);
         self.done(attached)
     }
 
-    fn drive(&mut self, port: PortIndex, at: Time, event: PortEvent) -> Result<(), PartnerError> {
+    fn drive(&mut self, port: PortId, at: Time, event: PortEvent) -> Result<(), PartnerError> {
         let (event, data) = partner_event::to_event(event);
-        let driven = self.client.drive(PortId(port.0), WireTime(at.as_ps()), event, &data[..]);
+        let driven = self.client.drive(port, at, event, &data[..]);
         self.done(driven)
     }
 
     fn promise(&mut self, Promise { heard, next }: Promise) -> Result<(), PartnerError> {
-        let next = Some(next).filter(|next| *next < Time::MAX).map(|next| WireTime(next.as_ps()));
+        let next = Some(next).filter(|next| *next < Time::MAX);
         let promised = self.client.promise(heard, next);
         self.done(promised)
     }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 use vp_client::native::{
-    Activity, Capabilities, Counter, CounterValue, Device, ErrorCode, Port, PortId, PortKind, Role,
-    SharedRegion, StatusReport, Time as At, TimeMode, Until, Welcome, Why,
+    Activity, Capabilities, Counter, Device, ErrorCode, Port, PortId, PortKind, Role, SharedRegion,
+    StatusReport, TimeMode, Until, Welcome, Why, counters,
 };
 use vp_client::{Address, Client, Credentials, Options, SilenceLimit, is_memory};
 use vp_core::Time;
@@ -22,7 +22,7 @@ use vp_host::{Host, HostError, Memory, Statistics, Warning};
 use vp_models::backlog::warnings_left_out;
 use vp_models::memory::{MemoryBudget, OutOfRange, usual_limit};
 use vp_models::nvdla::registers::RegisterMap;
-use vp_models::platform::NOTHING_RUNS;
+use vp_models::platform::{Description, NOTHING_RUNS};
 
 use memory::{OwnMemory, Unserved};
 use side::LocalSide;
@@ -276,7 +276,10 @@ impl RemoteHost {
     /// # Errors
     /// [`HostError::Refused`] in other time modes.
     pub fn advance(&mut self, until: Until) -> Result<Why, HostError> {
-        self.client.advance(until).map(|(_, why)| why).map_err(failed)
+        match self.client.advance(until).map_err(failed)? {
+            (_, Why::Stopped) => Err(stopped()),
+            (_, why) => Ok(why),
+        }
     }
 
     /// Returns true if the interrupt line is high, as far as this side knows.
@@ -318,16 +321,7 @@ impl RemoteHost {
     }
 
     fn counters(&mut self, prefix: &str) -> Result<Statistics, HostError> {
-        let counters = self.client.counters(prefix).map_err(failed)?;
-        let counters = counters.into_iter().map(|Counter { name, unit, value }| {
-            let value = match value {
-                CounterValue::Count(count) => vp_host::Value::Count(count),
-                CounterValue::Real(real) => vp_host::Value::Text(real.to_string()),
-                CounterValue::Text(text) => vp_host::Value::Text(text),
-            };
-            vp_host::Counter { name, value, unit }
-        });
-        Ok(Statistics { counters: counters.collect() })
+        Ok(Statistics { counters: self.client.counters(prefix).map_err(failed)? })
     }
 
     /// The port of a memory, if the bytes lie in it.
@@ -373,13 +367,29 @@ impl RemoteHost {
     }
 
     fn time(&self) -> Time {
-        Time::ps(self.client.time().0)
+        self.client.time()
     }
 
     fn at_limit(&self) -> HostError {
         let limit = self.limit.unwrap_or(Time::MAX).to_string();
         HostError::Limit { time: self.time(), limit }
     }
+}
+
+/// Name of the counter by which a server describes its platform.
+pub const DESCRIPTION: &str = "platform.description";
+
+/// Reads the description of a server's platform from its counters.
+///
+/// # Errors
+/// There is none, or it is none that this version reads: which, for people.
+pub fn described(counters: &[Counter]) -> Result<Description, String> {
+    let text = counters::text(counters, DESCRIPTION).ok_or("the server does not say what its platform is")?;
+    Description::parse(text).map_err(|error| format!("the server's platform: {error}"))
+}
+
+fn stopped() -> HostError {
+    HostError::Refused("the platform stopped the run".to_owned())
 }
 
 /// Returns the caller's error for a failed call.
@@ -426,16 +436,14 @@ impl Host for RemoteHost {
         if self.welcome().time_mode != TimeMode::Lockstep {
             return self.await_level();
         }
-        let limit = self.limit.map(|limit| At(limit.as_ps()));
-        let until = Until::Interrupt { port: self.irq, limit };
+        let until = Until::Interrupt { port: self.irq, limit: self.limit };
         let (time, why) = self.client.advance(until).map_err(failed)?;
-        let time = Time::ps(time.0);
         match why {
             Why::Interrupt => Ok(time),
             Why::Time => Err(self.at_limit()),
             Why::Idle => Err(HostError::Idle { time, report: NOTHING_RUNS.to_owned() }),
             Why::Deadlock { report } => Err(HostError::Idle { time, report }),
-            Why::Stopped => Err(HostError::Refused("the platform stopped the run".to_owned())),
+            Why::Stopped => Err(stopped()),
         }
     }
 

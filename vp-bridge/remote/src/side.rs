@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use vp_client::native::{self, ErrorCode, PortId, Time as At};
+use vp_client::native::{self, ErrorCode, PortId};
 use vp_client::{Handler, Refusal};
 use vp_core::Time;
 use vp_core::observe::WarningMarks;
@@ -31,20 +31,20 @@ impl LocalSide {
 }
 
 impl Handler for LocalSide {
-    fn interrupt(&mut self, _: PortId, level: bool, _: At) {
+    fn interrupt(&mut self, _: PortId, level: bool, _: Time) {
         self.level = level;
     }
 
-    fn warning(&mut self, time: At, text: String) {
-        self.warnings.push(Warning::new(Time::ps(time.0), text));
+    fn warning(&mut self, time: Time, text: String) {
+        self.warnings.push(Warning::new(time, text));
     }
 
-    fn marked_warning(&mut self, time: At, marks: native::WarningMarks, text: String) {
+    fn marked_warning(&mut self, time: Time, marks: native::WarningMarks, text: String) {
         let marks = WarningMarks {
             refused: marks.contains(native::WarningMarks::REFUSED),
             lacking: marks.contains(native::WarningMarks::LACKING),
         };
-        self.warnings.push(Warning { time: Time::ps(time.0), text, marks });
+        self.warnings.push(Warning { time, text, marks });
     }
 
     fn read(&mut self, port: PortId, address: u64, into: &mut [u8]) -> Result<(), Refusal> {

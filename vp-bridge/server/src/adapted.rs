@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use vp_protocols::native::{SessionId, TimeMode};
 
 use super::ServerContext;
 use super::instance::{JoiningAdapter, PlatformCommand};
+use super::session::{broken_early, read_hello};
 use crate::adapters::Adapter;
 use crate::joined_session::JoinedSession;
 use crate::registry::PlatformRequest;
@@ -49,18 +50,12 @@ pub(super) async fn receive(
 
 /// Greets a newcomer, and gives what it says.
 async fn greet(stream: &mut Stream, adapter: &mut dyn Adapter) -> Result<BytesMut, SessionOutcome> {
-    let broken = |error| SessionOutcome::Wrong(format!("stream broken before the hello: {error}"));
     while let Some((_, output)) = adapter.next_output() {
-        stream.write_all_buf(output).await.map_err(broken)?;
+        stream.write_all_buf(output).await.map_err(|error| broken_early(&error))?;
     }
     let mut input = BytesMut::new();
     while !adapter.is_greeted(&input) {
-        match stream.read_buf(&mut input).await {
-            Ok(0) if input.is_empty() => return Err(SessionOutcome::Fine("left without a word".to_owned())),
-            Ok(0) => return Err(SessionOutcome::Wrong("vanished in the middle of its hello".to_owned())),
-            Ok(_) => {}
-            Err(error) => return Err(broken(error)),
-        }
+        read_hello(stream, &mut input).await?;
     }
     Ok(input)
 }

@@ -145,7 +145,7 @@ async fn ask(
                 }
             }
         };
-        let answered = connection.reply(id, Time(0), reply, &[]);
+        let answered = connection.reply(id, Time::ZERO, reply, &[]);
         answered.map_err(|error| SessionOutcome::Wrong(format!("cannot answer: {error}")))?;
         if tries == TRIES {
             let reason = format!("{TRIES} tokens were refused");

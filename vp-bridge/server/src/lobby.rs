@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 use vp_protocols::native::statistics::emit_counters;
 use vp_protocols::native::{
-    Connection, Counter, CounterValue, ErrorCode, Event, Hello, Offer, Reply, Request, SessionId, Time,
+    Connection, Counter, ErrorCode, Event, Hello, Offer, Reply, Request, SessionId, Time,
 };
 
 use super::ServerContext;
@@ -27,7 +27,7 @@ pub(super) async fn serve(
 ) -> SessionOutcome {
     let begun = match identity.welcome.take() {
         Some((request, _)) => {
-            connection.reply(request, Time(0), Reply::Done, &[]).map_err(|error| error.to_string())
+            connection.reply(request, Time::ZERO, Reply::Done, &[]).map_err(|error| error.to_string())
         }
         None => {
             let offer = Offer { session: id, time_mode: hello.time_mode, ..context.offer.clone() };
@@ -102,7 +102,7 @@ fn answer_all(
                 failed(ErrorCode::Unsupported, reason)
             }
         };
-        let answered = connection.reply(id, Time(0), reply, payload.freeze());
+        let answered = connection.reply(id, Time::ZERO, reply, payload.freeze());
         answered.map_err(|error| SessionOutcome::Wrong(format!("cannot answer: {error}")))?;
     }
     Ok(false)
@@ -111,14 +111,8 @@ fn answer_all(
 /// The platforms that it may look at, a counter each: 1 if it is shared.
 fn platforms(context: &ServerContext, identity: &SessionIdentity) -> Vec<Counter> {
     let listed = context.registry.list(identity).into_iter();
-    let counter = |(name, unit, value): (String, &str, u64)| Counter {
-        name,
-        unit: unit.to_owned(),
-        value: CounterValue::Count(value),
-    };
-    listed
-        .map(|listed| counter((format!("platform.{}", listed.name), "shared", listed.is_shared.into())))
-        .collect()
+    let counter = |name| format!("platform.{name}");
+    listed.map(|listed| Counter::count(counter(listed.name), "shared", listed.is_shared.into())).collect()
 }
 
 fn broken(error: &io::Error) -> SessionOutcome {

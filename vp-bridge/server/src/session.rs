@@ -1,7 +1,7 @@
 //! One session from the first byte to the last: the greeting, a platform, and the goodbye. In between the
 //! platform's thread has the socket, and the session's task waits for it.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::slice;
 use std::sync::Arc;
 
@@ -148,7 +148,7 @@ async fn farewell(context: &ServerContext, mut stream: Stream, mut connection: C
         stream.shutdown().await?;
         let mut rest = [0; 4096];
         while stream.read(&mut rest).await? > 0 {}
-        std::io::Result::Ok(())
+        io::Result::Ok(())
     };
     // A peer that is gone, or does not listen: nothing more to be done.
     let _ = timeout(context.options.farewell_timeout, polite).await;
@@ -175,16 +175,7 @@ async fn greet(
                 Some(_) => return Err(SessionOutcome::Wrong("something else than a hello".to_owned())),
                 None => {}
             }
-            match stream.read_buf(input).await {
-                Ok(0) if input.is_empty() => {
-                    return Err(SessionOutcome::Fine("left without a word".to_owned()));
-                }
-                Ok(0) => return Err(SessionOutcome::Wrong("vanished in the middle of its hello".to_owned())),
-                Ok(_) => {}
-                Err(error) => {
-                    return Err(SessionOutcome::Wrong(format!("stream broken before the hello: {error}")));
-                }
-            }
+            read_hello(stream, input).await?;
         }
     };
     let waited = context.options.handshake_timeout;
@@ -205,6 +196,20 @@ async fn greet(
             Err(SessionOutcome::Wrong(reason))
         }
     }
+}
+
+/// Reads more of a peer's hello.
+pub(super) async fn read_hello(stream: &mut Stream, input: &mut BytesMut) -> Result<(), SessionOutcome> {
+    match stream.read_buf(input).await.map_err(|error| broken_early(&error))? {
+        0 if input.is_empty() => Err(SessionOutcome::Fine("left without a word".to_owned())),
+        0 => Err(SessionOutcome::Wrong("vanished in the middle of its hello".to_owned())),
+        _ => Ok(()),
+    }
+}
+
+/// Outcome of a session whose stream has failed before its hello.
+pub(super) fn broken_early(error: &io::Error) -> SessionOutcome {
+    SessionOutcome::Wrong(format!("stream broken before the hello: {error}"))
 }
 
 /// Gives the session its platform, and serves it.

@@ -12,7 +12,7 @@ use vp_core::{Sim, Time};
 use vp_host::{Host as _, HostError};
 use vp_models::platform::Description;
 use vp_protocols::native::{
-    Access, Activity, Attach, Connection, Event, MemoryRead, MemoryWrite, PortId, Posted, Reply, Request,
+    AccessKind, Activity, Attach, Connection, Event, MemoryRead, MemoryWrite, PortId, Posted, Reply, Request,
     Role, TimeMode,
 };
 
@@ -197,7 +197,7 @@ async fn who_asks_waits_for_a_batch_of_another_session_and_not_for_all_that_it_a
         // As much as the stream takes: counts its own writes in memory.
         greedy.stream.set_nonblocking(true).unwrap();
         let (port, address, length, access, axi_id, at) =
-            (Raw::MEMORY, Raw::ADDRESS, 4, Access::Debug, 0, None);
+            (Raw::MEMORY, Raw::ADDRESS, 4, AccessKind::Debug, 0, None);
         const WRITES: u32 = 20_000;
         for count in 1..=WRITES {
             let write = MemoryWrite { port, address, length, access, axi_id, strobes: false, at };

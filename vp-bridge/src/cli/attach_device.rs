@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use tracing::level_filters::LevelFilter;
 use vp_hub::{
-    AccessKind, Clock, Hub, Input, LinkedHub, LinkedPort, MemoryAccess, Output, PartyId, PortIndex, Reaction,
+    AccessKind, Clock, Hub, Input, LinkedHub, LinkedPort, MemoryAccess, Output, PartyId, PortId, Reaction,
     RequestId, Role, TimeMode,
 };
 use vp_models::platform::{DeviceDescription, Platform, Port, PortKind};
@@ -138,7 +138,7 @@ fn links(part: &AttachedPart, there: &[LinkPort], platform: &Platform) -> Result
                 "{name} is {width_there} bits wide there and {width} here: name the same platform on both sides"
             )));
         }
-        Ok(LinkedPort { there: PortIndex(found as u16), role, here: PortIndex(index as u16) })
+        Ok(LinkedPort { there: PortId(found as u16), role, here: PortId(index as u16) })
     };
     wanted.into_iter().map(link).collect()
 }

@@ -189,7 +189,7 @@ impl HostArgs {
             ..RemoteOptions::default()
         };
         let mut host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
-        if self.shared.is_none() && host.welcome().time.0 > 0 {
+        if self.shared.is_none() && host.welcome().time > Time::ZERO {
             // A server's one platform, which others have used before: a program begins at power-on.
             host.reset().map_err(Failure::new)?;
         }
@@ -204,8 +204,5 @@ impl HostArgs {
 /// A server's platform describes itself.
 pub(super) fn described(host: &mut dyn Host) -> Result<Description, Failure> {
     let statistics = host.statistics().map_err(Failure::new)?;
-    let text = statistics
-        .text("platform.description")
-        .ok_or_else(|| Failure::new("the server does not say what its platform is"))?;
-    Description::parse(text).map_err(|error| Failure::new(format!("the server's platform: {error}")))
+    vp_remote::described(&statistics.counters).map_err(Failure::new)
 }

@@ -1,8 +1,8 @@
 //! Registers and inputs of a platform, as people read them.
 
 use vp_hub::{
-    Access, AccessKind, DebugCommand, Input, Operation, PartyCommand, PartyId, PortEvent, PortIndex,
-    Recorded, Until,
+    Access, AccessKind, DebugCommand, Input, Operation, PartyCommand, PartyId, PortEvent, PortId, Recorded,
+    Until,
 };
 use vp_models::bus::axi::AxiEvent;
 use vp_models::fpga_ai_suite::registers as suite;
@@ -54,7 +54,7 @@ impl Names {
         name.map_or_else(|| format!("{address:#06x}"), |name| format!("{address:#06x} {name}"))
     }
 
-    fn port(&self, port: PortIndex) -> &'static str {
+    fn port(&self, port: PortId) -> &'static str {
         self.ports.get(usize::from(port.0)).map_or("a port that is not there", |port| port.name)
     }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
-use serde_json::{Map, Value};
-use vp_models::counters::{self, Statistics};
+use serde_json::Value;
+use vp_models::counters::{Counter, CounterValue};
 use vp_models::printable;
 
 use super::{Failure, standard, text};
@@ -43,16 +43,17 @@ impl Serialize for Record {
     }
 }
 
-/// A platform's counters, by their names.
-pub(super) fn counters(statistics: &Statistics) -> Map<String, Value> {
-    let entry = |counter: &counters::Counter| {
-        let value = match &counter.value {
-            counters::Value::Count(count) => (*count).into(),
-            counters::Value::Text(text) => text.as_str().into(),
+/// Counters by their names.
+pub(super) fn counters(counters: &[Counter]) -> Value {
+    let entry = |counter: &Counter| {
+        let value: Value = match &counter.value {
+            CounterValue::Count(count) => (*count).into(),
+            CounterValue::Real(real) => (*real).into(),
+            CounterValue::Text(text) => text.as_str().into(),
         };
         (counter.name.clone(), value)
     };
-    statistics.counters.iter().map(entry).collect()
+    counters.iter().map(entry).collect()
 }
 
 /// True if a value has been printed.

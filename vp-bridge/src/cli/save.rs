@@ -5,7 +5,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use vp_client::{Client, Credentials, Error, Options, SaveError};
-use vp_core::Time;
 use vp_observers::WholeFile;
 use vp_protocols::native::{ErrorCode, TimeMode, Until};
 use vp_transport::Address;
@@ -72,7 +71,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         match client.save(&mut file, args.max_size) {
             Ok(time) => {
                 file.keep().map_err(cannot_write)?;
-                out::println!("saved at {} as {}", Time::ps(time.0), args.file.display());
+                out::println!("saved at {} as {}", time, args.file.display());
                 return Ok(Verdict::Right);
             }
             Err(SaveError::Session(Error::Refused { code: ErrorCode::NotAtRest, .. }))

@@ -64,7 +64,7 @@ struct PinMemory {
 
 fn attached(served: &Served) -> Client<Pins> {
     let options = Options { platform: Some(NAME.to_owned()), share: false, ..Options::new("partner 1.0") };
-    let promised = Promised { heard: 0, next: Some(Time(0)) };
+    let promised = Promised { heard: 0, next: Some(Time::ZERO) };
     let pins = Pins { ram: Ram::new(0x8000_0000..0x1_0000_0000), driven: Vec::new(), promised };
     let mut client = Client::connect(&served.address, &options, pins).unwrap();
     client.clock(Reaction::NextEdge, 0).unwrap();
@@ -79,10 +79,11 @@ impl PinMemory {
     }
 
     fn drive(&mut self, at: u64, event: PortEvent, data: &[u8]) -> Result<(), Error> {
-        self.client.drive(DBB, Time(at), event, data)
+        self.client.drive(DBB, Time::ps(at), event, data)
     }
 
-    fn take(&mut self, Driven { at: Time(at), event, .. }: Driven, data: &[u8]) -> Result<(), Error> {
+    fn take(&mut self, Driven { at, event, .. }: Driven, data: &[u8]) -> Result<(), Error> {
+        let at = at.as_ps();
         match event {
             PortEvent::ReadAddress { id, address, beats } => {
                 for beat in 0..beats {
@@ -251,7 +252,7 @@ fn what_a_partner_drives_that_drives_no_reset_back_is_not_looked_at() {
 #[test]
 fn a_partner_that_resets_by_itself_has_to_go() {
     is_expelled(
-        |partner| partner.drive(DBB, Time(0), PortEvent::Reset, &[]).unwrap(),
+        |partner| partner.drive(DBB, Time::ZERO, PortEvent::Reset, &[]).unwrap(),
         "dbb0, at 0 s: it drives a reset that nobody has asked for: a partner drives one for each that it is sent",
     );
 }
@@ -273,7 +274,7 @@ fn is_expelled(breaks: impl FnOnce(&mut Client<Pins>), why: &str) {
 fn a_partner_that_breaks_a_rule_of_axi_has_to_go_and_the_others_go_on() {
     let event = PortEvent::ReadData { id: 7, last: true, error: false };
     is_expelled(
-        |partner| partner.drive(DBB, Time(0), event, &[0; 8]).unwrap(),
+        |partner| partner.drive(DBB, Time::ZERO, event, &[0; 8]).unwrap(),
         "dbb0, at 0 s: R with id 7: no read of that id is open",
     );
 }
@@ -283,8 +284,8 @@ fn a_partner_that_breaks_its_promise_has_to_go_and_the_others_go_on() {
     let event = PortEvent::Ready { channel: AxiChannel::ReadAddress, ready: false };
     is_expelled(
         |partner| {
-            partner.promise(0, Some(Time(5 * PERIOD))).unwrap();
-            partner.drive(DBB, Time(4 * PERIOD), event, &[]).unwrap();
+            partner.promise(0, Some(Time::ps(5 * PERIOD))).unwrap();
+            partner.drive(DBB, Time::ps(4 * PERIOD), event, &[]).unwrap();
         },
         "dbb0, at 0 s: it drives something to be seen at 4 ns, having promised nothing before 5 ns",
     );
@@ -299,7 +300,7 @@ fn a_partner_that_promises_nothing_is_put_out_after_a_while() {
         let mut cpu = cpu(&served, mode);
         let mut partner = attached(&served);
         let now = partner.time();
-        partner.promise(0, Some(Time(now.0 + PERIOD))).unwrap();
+        partner.promise(0, Some(now + Time::ps(PERIOD))).unwrap();
         partner.flush().unwrap();
         let partner = thread::spawn(move || partner.wait(None, |_| None::<()>));
         cpu.read(0).unwrap();

@@ -14,7 +14,7 @@ use crate::common::raw::{CSB, DBB, IRQ, Raw};
 use tempfile::TempDir;
 use vp_client::{Client, ConnectError, Credentials, Error, Options as ClientOptions, SaveError};
 use vp_protocols::native::{
-    Access as Kind, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice,
+    AccessKind as Kind, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice,
     PortEvent, PortId, Posted, Reaction, RegisterWrite, Reply, Request, Role, Time, TimeMode, Token, Until,
 };
 use vp_server::{Access, Options, Tokens};
@@ -240,7 +240,7 @@ fn the_welcome_has_the_mode_of_the_platform_and_its_time_comes_with_the_answer()
     let second = Client::connect(&served.address, &free, ()).unwrap();
     assert_eq!(second.welcome().time_mode, TimeMode::Lockstep);
     assert_eq!(second.welcome().time, first.time());
-    assert!(second.time() > Time(0));
+    assert!(second.time() > Time::ZERO);
     assert_eq!(second.welcome().platform, "lab");
 }
 
@@ -251,14 +251,14 @@ fn deeds() -> Vec<(&'static str, Request)> {
         MemoryRead { port: DBB, address: 0x8000_0000, length: 4, access: Kind::Debug, axi_id: 0, at: None };
     vec![
         ("cpu", attach(CSB, Role::Initiator)),
-        ("cpu", Request::Advance { until: Until::Time(Time(1)) }),
-        ("cpu", Request::Step { to: Time(1) }),
+        ("cpu", Request::Advance { until: Until::Time(Time::ps(1)) }),
+        ("cpu", Request::Step { to: Time::ps(1) }),
         ("reset", Request::Reset),
         ("faults", Request::Inject { length: 1 }),
         ("save", Request::Save { first: 0 }),
         ("own-memory", attach(DBB, Role::Target)),
         ("read-memory", Request::MemoryRead(read)),
-        ("cpu", Request::MemoryRead(MemoryRead { at: Some(Time(0)), ..read })),
+        ("cpu", Request::MemoryRead(MemoryRead { at: Some(Time::ZERO), ..read })),
         ("statistics", Request::Status),
         ("statistics", Request::Statistics { prefix: String::new(), first: 0 }),
         ("", attach(IRQ, Role::Sink)),
@@ -315,10 +315,10 @@ fn who_may_drive_a_memory_port_writes_no_register_there() {
         let mut cpu = connect(&served, Some(CPU), Some("lab")).unwrap();
         cpu.attach(CSB, Role::Initiator, None).unwrap();
         let event = PortEvent::Register { address: SDP_S_POINTER, write: Some(1), posted: true };
-        partner.drive(DBB, Time(100_000), event, &[]).unwrap();
+        partner.drive(DBB, Time::ps(100_000), event, &[]).unwrap();
         partner.promise(0, None).unwrap();
         partner.serve().unwrap();
-        cpu.advance(Until::Time(Time(200_000))).unwrap();
+        cpu.advance(Until::Time(Time::ps(200_000))).unwrap();
         assert_eq!(cpu.read_register(CSB, SDP_S_POINTER).unwrap(), 0, "{token}");
         assert!(matches!(partner.ping(), Err(Error::Ended(_))), "{token}");
         let bye = partner.bye().unwrap();
@@ -351,7 +351,7 @@ fn who_drives_a_port_without_a_clock_is_put_out() {
     let (served, _folder) = serve();
     let mut client = connect(&served, Some(ALL), None).unwrap();
     client.attach(DBB, Role::Target, None).unwrap();
-    client.drive(DBB, Time(0), PortEvent::Reset, &[]).unwrap();
+    client.drive(DBB, Time::ZERO, PortEvent::Reset, &[]).unwrap();
     assert!(matches!(client.ping(), Err(Error::Ended(_))));
     assert_eq!(client.bye().unwrap().code, Some(ErrorCode::ContractBroken));
 }

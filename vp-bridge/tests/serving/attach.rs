@@ -110,7 +110,7 @@ fn a_layer_that_a_debugger_stops_and_looks_at_is_the_layer_without_it() {
     debugger.read_memory(target, common::TARGET.into(), &mut bytes).unwrap();
     assert_eq!(bytes, [0; 64], "nothing is written yet");
     let after = debugger.debug_step(StepBy::Cycle, 3).unwrap();
-    assert_eq!(after.time.0 - begun.time.0, 3 * description().period.as_ps());
+    assert_eq!(after.time - begun.time, description().period * 3);
     let later = debugger.debug_step(StepBy::Event, 5).unwrap();
     assert!(later.time > after.time && later.why == StopWhy::Stepped, "{later:?}");
     let state = debugger.debug_state().unwrap();
@@ -276,7 +276,7 @@ fn a_paced_platform_does_not_catch_up_what_it_was_stopped_for() {
     let again = debugger.debug_stop().unwrap();
     // A piece of a run may be begun.
     let most = began.elapsed().as_nanos() as u64 + 64 * description().period.as_ps();
-    assert!(again.time.0 - stopped.time.0 <= most, "{again:?} after {stopped:?}");
+    assert!((again.time - stopped.time).as_ps() <= most, "{again:?} after {stopped:?}");
 }
 
 #[test]

@@ -10,8 +10,8 @@ use vp_host::network::digits;
 use vp_host::trace::Trace;
 use vp_host::trace::player::{PlayOptions, play};
 use vp_host::{Host as _, Statistics};
-use vp_hub::{Clock, Hub, LinkedPort, PortIndex, Role, TimeMode};
-use vp_models::counters::{EXPLANATIONS, Value};
+use vp_hub::{Clock, Hub, LinkedPort, PortId, Role, TimeMode};
+use vp_models::counters::{CounterValue, EXPLANATIONS};
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
@@ -36,7 +36,7 @@ fn device_outside() -> Statistics {
     around.device = DeviceDescription::Outside(Box::new(OutsideDescription::like("nv_small").unwrap()));
     let (here, there) = (Platform::build(&around).unwrap(), Platform::build(&common::description()).unwrap());
     let port = |platform: &Platform, name: &str| {
-        PortIndex(platform.ports().iter().position(|port| port.name == name).unwrap() as u16)
+        PortId(platform.ports().iter().position(|port| port.name == name).unwrap() as u16)
     };
     let ends = [("csb0", Role::Target), ("irq0", Role::Source), ("dbb0", Role::Initiator)];
     let link = |(name, role)| LinkedPort { there: port(&here, name), role, here: port(&there, name) };
@@ -80,7 +80,7 @@ fn every_counter_of_a_run_is_explained_and_every_explained_counter_is_one_of_a_r
     let (mut seen, mut unexplained) = (BTreeSet::new(), BTreeSet::new());
     for counter in runs.iter().flat_map(|run| &run.counters) {
         let name = counter.name.as_str();
-        let unit = if let Value::Text(_) = counter.value { "" } else { &*counter.unit };
+        let unit = if let CounterValue::Text(_) = counter.value { "" } else { &*counter.unit };
         match EXPLANATIONS.iter().position(|it| it.is_of(name) && it.unit == unit) {
             Some(at) => _ = seen.insert(at),
             None => _ = unexplained.insert(format!("{name} [{unit}]")),

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::raw::{CSB, DBB, Raw};
-use vp_protocols::native::{Access, MemoryWrite, RegisterRead, Reply, Request, Role, TimeMode};
+use vp_protocols::native::{AccessKind, MemoryWrite, RegisterRead, Reply, Request, Role, TimeMode};
 use vp_transport::Address;
 
 /// A server in a process of its own.
@@ -39,7 +39,8 @@ fn work(address: &Address) -> Raw {
     assert_eq!(raw.attach(CSB, Role::Initiator), Reply::Done);
     assert_eq!(raw.attach(DBB, Role::Initiator), Reply::Done);
     let (address, length, axi_id, at) = (0x8000_0000, 1 << 16, 0, None);
-    let write = MemoryWrite { port: DBB, address, length, access: Access::Debug, axi_id, strobes: false, at };
+    let write =
+        MemoryWrite { port: DBB, address, length, access: AccessKind::Debug, axi_id, strobes: false, at };
     raw.connection.request(Request::MemoryWrite(write), &vec![1; 1 << 16]).unwrap();
     assert_eq!(raw.reply(&mut Vec::new()).2, Reply::Done);
     let read = Request::RegisterRead(RegisterRead { port: CSB, address: 0, at: None });

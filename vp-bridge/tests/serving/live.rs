@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::common::raw::{CSB, DBB, IRQ, Raw};
 use crate::common::{SOURCE, Served, copy, copy_registers, fetch_target, local, pattern, run, start_copy};
 use vp_client::native::{
-    Access as Kind, Counter, CounterValue, ErrorCode, Event, MIN_MAX_PAYLOAD, MemoryRead, Reply, Request,
+    AccessKind as Kind, Counter, CounterValue, ErrorCode, Event, MIN_MAX_PAYLOAD, MemoryRead, Reply, Request,
     Role, Time, TimeMode, Token, Until,
 };
 use vp_client::{Client, ConnectError, Credentials, Error, Options as ClientOptions};
@@ -203,7 +203,7 @@ fn an_observer_takes_no_part() {
     assert_eq!(code(look.reset()), ErrorCode::WrongRole);
     let timed =
         |access, at| MemoryRead { port: DBB, address: SOURCE.into(), length: 4, access, axi_id: 0, at };
-    for read in [timed(Kind::Timed, None), timed(Kind::Debug, Some(Time(9)))] {
+    for read in [timed(Kind::Timed, None), timed(Kind::Debug, Some(Time::ps(9)))] {
         assert_eq!(code(look.ask(Request::MemoryRead(read), &[])), ErrorCode::WrongRole);
     }
     look.ping().unwrap();
@@ -221,7 +221,7 @@ fn an_observer_keeps_no_platform_and_says_nothing_of_its_time() {
     assert_eq!(look.bye().unwrap().code, Some(ErrorCode::ShuttingDown), "{:?}", look.bye());
     assert!(look.bye().unwrap().reason.contains("its last session has left"));
     let again = shared(&served, "lab", TimeMode::Free);
-    assert_eq!((again.welcome().time, again.welcome().time_mode), (Time(0), TimeMode::Free));
+    assert_eq!((again.welcome().time, again.welcome().time_mode), (Time::ZERO, TimeMode::Free));
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn shared_owner(served: &Served) -> RemoteHost {
                 }
                 other => panic!("{other:?}"),
             };
-            owner.connection.reply(id, Time(0), reply, &data).unwrap();
+            owner.connection.reply(id, Time::ZERO, reply, &data).unwrap();
             owner.flush();
         }
     });

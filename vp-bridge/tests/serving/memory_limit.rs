@@ -7,7 +7,7 @@ use crate::common::program::ServeProgram;
 use crate::common::raw::{DBB, Raw};
 use vp_host::{Host as _, Memory};
 use vp_protocols::native::{
-    Access, ErrorCode, Event, MemoryWrite, Notice, Posted, Reply, Request, Role, TimeMode,
+    AccessKind, ErrorCode, Event, MemoryWrite, Notice, Posted, Reply, Request, Role, TimeMode,
 };
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::Options;
@@ -20,7 +20,15 @@ fn served(memory_limit: u64, platform_memory_limit: u64) -> Served {
 }
 
 fn byte(address: u64) -> MemoryWrite {
-    MemoryWrite { port: DBB, address, length: 1, access: Access::Debug, axi_id: 0, strobes: false, at: None }
+    MemoryWrite {
+        port: DBB,
+        address,
+        length: 1,
+        access: AccessKind::Debug,
+        axi_id: 0,
+        strobes: false,
+        at: None,
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use vp_host::{Host as _, Memory};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_protocols::native::{
-    Access as MemoryAccess, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite,
+    AccessKind as MemoryAccess, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite,
     Notice, OpenRing, Posted, RegisterRead, Reply, Request, Role, TimeMode,
 };
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
@@ -106,10 +106,10 @@ fn what_is_not_shared_is_asked_for_as_before() {
             Event::Request { id, request: Request::MemoryRead(read), .. } => {
                 addresses.push(read.address);
                 let data = vec![0; read.length as usize];
-                cpu.connection.reply(id, vp_protocols::native::Time(0), Reply::Data, &data).unwrap();
+                cpu.connection.reply(id, vp_protocols::native::Time::ps(0), Reply::Data, &data).unwrap();
             }
             Event::Request { id, .. } => {
-                cpu.connection.reply(id, vp_protocols::native::Time(0), Reply::Done, &[]).unwrap();
+                cpu.connection.reply(id, vp_protocols::native::Time::ps(0), Reply::Done, &[]).unwrap();
             }
             Event::Reply { .. } => break,
             _ => {}

@@ -81,7 +81,7 @@ fn when_files_are_used_up_sessions_go_on_and_newcomers_come_in_again_when_some_a
     let newcomers: Vec<_> = (0..4).map(|_| Raw::dial(&server.address)).collect();
     for round in 0..4 {
         for session in &mut sessions {
-            let advance = Request::Advance { until: Until::Time(Time(1_000_000 * (round + 1))) };
+            let advance = Request::Advance { until: Until::Time(Time::ps(1_000_000 * (round + 1))) };
             assert!(matches!(session.ask(advance), Reply::Reached { .. }));
             let read = Request::RegisterRead(RegisterRead { port: CSB, address: 0x1000, at: None });
             assert!(matches!(session.ask(read), Reply::Value { .. }));

@@ -5,8 +5,8 @@ use crate::common::{SOURCE, Served, TARGET, copy_registers, local, pattern};
 use vp_host::Host as _;
 use vp_models::memory::Ram;
 use vp_protocols::native::{
-    Access, Activity, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, Posted,
-    RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Until,
+    AccessKind, Activity, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice,
+    Posted, RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Until,
 };
 
 /// 2 KiB, all of them in one page.
@@ -78,7 +78,7 @@ impl Machine {
                 } => {
                     let mut data = vec![0; length as usize];
                     self.ram.read(address, &mut data).unwrap();
-                    self.raw.connection.reply(id, Time(0), Reply::Data, &data).unwrap();
+                    self.raw.connection.reply(id, Time::ZERO, Reply::Data, &data).unwrap();
                 }
                 Event::Request {
                     id,
@@ -100,7 +100,7 @@ impl Machine {
     }
 
     fn answer(&mut self, id: RequestId, reply: Reply) {
-        self.raw.connection.reply(id, Time(0), reply, &[]).unwrap();
+        self.raw.connection.reply(id, Time::ZERO, reply, &[]).unwrap();
     }
 
     fn is_copied(&self) -> bool {
@@ -151,7 +151,7 @@ fn what_nobody_waits_for_any_more_counts_as_unanswered_all_the_same() {
     let mut other = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
     assert_eq!(other.attach(DBB, Role::Initiator), Reply::Done);
     for _ in 0..left {
-        let (address, length, access, axi_id, at) = (u64::from(SOURCE), 4, Access::Debug, 0, None);
+        let (address, length, access, axi_id, at) = (u64::from(SOURCE), 4, AccessKind::Debug, 0, None);
         other.send(Request::MemoryRead(MemoryRead { port: DBB, address, length, access, axi_id, at }));
     }
     other.flush();

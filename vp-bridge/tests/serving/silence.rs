@@ -13,8 +13,8 @@ use nix::unistd::Pid;
 use vp_client::SilenceLimit;
 use vp_host::Host as _;
 use vp_protocols::native::{
-    Access, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Reply, Request, Role, Time,
-    TimeMode,
+    AccessKind, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Reply, Request, Role,
+    Time, TimeMode,
 };
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_server::Options;
@@ -49,7 +49,7 @@ fn bye(raw: &mut Raw) -> Option<ErrorCode> {
 
 fn pong(raw: &mut Raw) {
     let Event::Request { id, request: Request::Ping, .. } = raw.next() else { panic!("no Ping") };
-    raw.connection.reply(id, Time(0), Reply::Pong, &[]).unwrap();
+    raw.connection.reply(id, Time::ZERO, Reply::Pong, &[]).unwrap();
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn an_idle_session_is_put_out_though_it_pings_and_one_with_something_under_way_i
     assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
     let mut waiting = join(&served);
     assert_eq!(waiting.attach(DBB, Role::Initiator), Reply::Done);
-    let (address, access, axi_id, at) = (0x8000_0000, Access::Debug, 0, None);
+    let (address, access, axi_id, at) = (0x8000_0000, AccessKind::Debug, 0, None);
     let read =
         waiting.send(Request::MemoryRead(MemoryRead { port: DBB, address, length: 1, access, axi_id, at }));
     waiting.flush();
@@ -103,7 +103,7 @@ fn an_idle_session_is_put_out_though_it_pings_and_one_with_something_under_way_i
             other => panic!("{other:?}"),
         }
     }
-    owner.connection.reply(asked, Time(0), Reply::Data, &[7]).unwrap();
+    owner.connection.reply(asked, Time::ZERO, Reply::Data, &[7]).unwrap();
     owner.flush();
     let (id, _, reply) = waiting.reply(&mut Vec::new());
     assert_eq!((id, reply), (read, Reply::Data));
@@ -119,7 +119,8 @@ fn who_is_read_no_further_is_told_that_the_server_is_there() {
     let mut writer = join(&served);
     assert_eq!(writer.attach(DBB, Role::Initiator), Reply::Done);
     let (address, length, axi_id, at) = (0x8000_0000, 1 << 20, 0, None);
-    let write = MemoryWrite { port: DBB, address, length, access: Access::Debug, axi_id, strobes: false, at };
+    let write =
+        MemoryWrite { port: DBB, address, length, access: AccessKind::Debug, axi_id, strobes: false, at };
     for _ in 0..WRITES {
         writer.connection.request(Request::MemoryWrite(write), &vec![1; 1 << 20]).unwrap();
     }

@@ -18,7 +18,7 @@ use vp_models::nvdla::registers::{RegisterMap, maps_that_fit};
 pub use bus::DriverError;
 pub use local::LocalHost;
 pub use vp_models::activity::{Activity, Bound, Bounds, Moved};
-pub use vp_models::counters::{Counter, Statistics, Value};
+pub use vp_models::counters::{Counter, CounterValue, Statistics};
 
 mod bus;
 mod driver;

@@ -8,7 +8,7 @@ use vp_core::Time;
 use crate::{Activity, Host, HostError, Memory, Statistics, Warning};
 use vp_hub::{
     Access, AccessKind, Clock, Completion, Failure, FailureKind, Hub, Input, LinkedHub, LinkedPort,
-    MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PinEvent, PortIndex, Role, RunState, Tag,
+    MemoryGuarantees, Operation, Output, PartyCommand, PartyId, PinEvent, PortId, Role, RunState, Tag,
     TimeMode, Until, Why,
 };
 use vp_models::backlog::{Backlog, warnings_left_out};
@@ -25,8 +25,8 @@ const CPU: PartyId = PartyId(0);
 /// program gives the same run.
 pub struct LocalHost {
     hub: Hub,
-    registers: PortIndex,
-    line: PortIndex,
+    registers: PortId,
+    line: PortId,
     next_tag: u64,
     limit: Time,
     warnings: Backlog<Warning>,
@@ -51,7 +51,7 @@ impl LocalHost {
     pub fn at(hub: Hub) -> LocalHost {
         let first = |hub: &Hub, kind| {
             let index = hub.ports().iter().position(|port| port.kind == kind).unwrap_or_default();
-            PortIndex(index as u16)
+            PortId(index as u16)
         };
         let (registers, line) = (first(&hub, PortKind::Registers), first(&hub, PortKind::Irq));
         let mut host = LocalHost {
@@ -75,7 +75,7 @@ impl LocalHost {
         self.hub.handle(enter);
         for index in 0..self.hub.ports().len() {
             if self.hub.ports()[index].kind != PortKind::Irq {
-                let port = PortIndex(index as u16);
+                let port = PortId(index as u16);
                 let attach = PartyCommand::Attach { port, role: Role::Initiator, range: None };
                 // Nobody else is there who could hold the port.
                 let _ = self.command(attach);
@@ -288,7 +288,7 @@ impl LocalHost {
     }
 
     /// The hub's port to a memory that has all these bytes.
-    fn memory(&self, memory: Memory, address: u64, bytes: usize) -> Result<PortIndex, HostError> {
+    fn memory(&self, memory: Memory, address: u64, bytes: usize) -> Result<PortId, HostError> {
         let ports = self.hub.ports();
         let size = bytes as u64;
         let refuse = |holds| HostError::MemoryRange { memory, address, size, holds };
@@ -296,7 +296,7 @@ impl LocalHost {
         let index = index.ok_or_else(|| refuse("the platform has none".to_owned()))?;
         let (start, end) = (ports[index].base, ports[index].base + ports[index].size);
         match address >= start && address.checked_add(size).is_some_and(|last| last <= end) {
-            true => Ok(PortIndex(index as u16)),
+            true => Ok(PortId(index as u16)),
             false => Err(refuse(format!("it spans 0x{start:x} to 0x{:x}", end - 1))),
         }
     }
@@ -389,7 +389,7 @@ impl Host for LocalHost {
         let Some(index) = ports.iter().position(|port| port.kind == PortKind::Stream) else {
             return Err(HostError::Refused("the platform has no input stream".to_owned()));
         };
-        let port = PortIndex(index as u16);
+        let port = PortId(index as u16);
         let operation =
             Operation::StreamSend { data: Bytes::copy_from_slice(bytes), kind: AccessKind::Debug };
         self.command(PartyCommand::Access(Access { port, at: None, operation })).map(drop)

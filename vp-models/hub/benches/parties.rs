@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use vp_core::Time;
 use vp_hub::{
-    Access, AccessKind, Hub, Input, MemoryGuarantees, Operation, PartyCommand, PartyId, PortIndex, Role, Tag,
+    Access, AccessKind, Hub, Input, MemoryGuarantees, Operation, PartyCommand, PartyId, PortId, Role, Tag,
     TimeMode,
 };
 use vp_models::platform::{Description, Platform};
@@ -19,8 +19,8 @@ const OTHERS: [u64; 3] = [0, 10, 500];
 const ACCESSES: u64 = 200;
 const MEASUREMENTS: usize = 500;
 /// Positions of `nv_small`'s ports.
-const REGISTERS: PortIndex = PortIndex(0);
-const MEMORY: PortIndex = PortIndex(2);
+const REGISTERS: PortId = PortId(0);
+const MEMORY: PortId = PortId(2);
 /// `GLB.S_INTR_MASK`.
 const MASK: u64 = 0x1004;
 /// In the memory.
@@ -55,7 +55,7 @@ fn memory(at: u64, data: Option<Bytes>) -> Access {
     Access { port: MEMORY, at: None, operation }
 }
 
-fn enter(hub: &mut Hub, party: PartyId, ports: &[PortIndex]) {
+fn enter(hub: &mut Hub, party: PartyId, ports: &[PortId]) {
     hub.handle(Input::Enter { party, name: "a party".to_owned(), memory: MemoryGuarantees::default() });
     for port in ports {
         let command = PartyCommand::Attach { port: *port, role: Role::Initiator, range: None };

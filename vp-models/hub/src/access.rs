@@ -3,14 +3,13 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
-
-use super::ids::PortIndex;
+use vp_types::{AccessKind, PortId};
 
 /// An access to registers, memory or a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// The port.
-    pub port: PortIndex,
+    pub port: PortId,
     /// Earliest time.
     pub at: Option<Time>,
     /// Operation that is done there.
@@ -78,13 +77,4 @@ impl Operation {
     pub fn is_register(&self) -> bool {
         matches!(self, Operation::RegisterRead { .. } | Operation::RegisterWrite { .. })
     }
-}
-
-/// Kind of an access to memory or a stream: whether it takes part in the simulation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum AccessKind {
-    /// Takes its turn among the party's accesses.
-    Timed,
-    /// Happens at once, without the bus: for loaders and debuggers (`transport_dbg`).
-    Debug,
 }

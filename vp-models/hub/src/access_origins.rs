@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::{Hub, PartyId};
+use super::Hub;
 use vp_models::bus::register::RegisterAccess;
+use vp_types::PartyId;
 
 /// The party that has made a register access, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Register accesses that the bus has taken and not answered.
 
 use std::collections::VecDeque;
+use vp_types::{PartyId, PortId};
 
-use super::ids::{PartyId, PortIndex, Tag};
+use super::ids::Tag;
 use super::output::Failure;
 
 /// A register access that the bus has taken and not answered, or one that it never gets: answers keep request order.
@@ -20,7 +21,7 @@ pub(super) struct BusAccesses {
     last_tag: u64,
     waiting: VecDeque<BusAccess>,
     /// Accesses of partners, by the bus's tag.
-    driven: VecDeque<(u64, PartyId, PortIndex)>,
+    driven: VecDeque<(u64, PartyId, PortId)>,
 }
 
 impl BusAccesses {
@@ -63,12 +64,12 @@ impl BusAccesses {
     }
 
     /// Adds an access that a partner drives at a port.
-    pub(super) fn push_driven(&mut self, bus_tag: u64, party: PartyId, port: PortIndex) {
+    pub(super) fn push_driven(&mut self, bus_tag: u64, party: PartyId, port: PortId) {
         self.driven.push_back((bus_tag, party, port));
     }
 
     /// Takes a partner's access that is answered.
-    pub(super) fn driven_answered(&mut self, bus_tag: u64) -> Option<(PartyId, PortIndex)> {
+    pub(super) fn driven_answered(&mut self, bus_tag: u64) -> Option<(PartyId, PortId)> {
         let &(tag, party, port) = self.driven.front()?;
         (tag == bus_tag).then(|| {
             self.driven.pop_front();

@@ -1,12 +1,13 @@
 //! Lockstep: the job for which time moves, and when the job is over.
 
 use vp_core::Time;
+use vp_types::{PartyId, Why};
 
 use super::Hub;
 use super::bus_accesses::BusAccess;
-use super::ids::{PartyId, Tag};
+use super::ids::Tag;
 use super::job::Job;
-use super::output::{Completion, Failure, FailureKind, Why};
+use super::output::{Completion, Failure, FailureKind};
 
 /// The job for which time moves.
 pub(super) struct CurrentJob {

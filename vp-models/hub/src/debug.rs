@@ -10,10 +10,11 @@ use vp_core::Time;
 use super::Hub;
 use super::access::{Access, Operation};
 use super::current_job::Goal;
-use super::ids::{PartyId, PortIndex, RequestId, Tag};
+use super::ids::{RequestId, Tag};
 use super::jobs::{check_bytes, register_of};
 use super::output::{Completion, Failure, FailureKind};
 use vp_models::platform::{Port, PortKind};
+use vp_types::{PartyId, PortId};
 
 /// Most registers in one access: as many as a unit's slot has.
 pub const MOST_REGISTERS: u32 = 1024;
@@ -27,7 +28,7 @@ impl Hub {
     /// There are no registers there, or no such group, or the device is outside the platform.
     pub fn peek_registers(
         &self,
-        port: PortIndex,
+        port: PortId,
         address: u64,
         count: u32,
         group: Option<u8>,
@@ -52,7 +53,7 @@ impl Hub {
     ///
     /// # Errors
     /// There are no such bytes.
-    pub fn peek_memory(&self, port: PortIndex, address: u64, length: u32) -> Result<Option<Bytes>, Failure> {
+    pub fn peek_memory(&self, port: PortId, address: u64, length: u32) -> Result<Option<Bytes>, Failure> {
         check_bytes(self.memory_port(port)?, address, length.into())?;
         if self.owner(port, address, length)?.is_some() {
             return Ok(None);
@@ -88,7 +89,7 @@ impl Hub {
     fn poke_register(
         &mut self,
         party: PartyId,
-        port: PortIndex,
+        port: PortId,
         address: u64,
         value: u32,
     ) -> Result<(), Failure> {
@@ -105,7 +106,7 @@ impl Hub {
         Ok(())
     }
 
-    fn check_memory(&self, port: PortIndex, operation: &Operation) -> Result<(), Failure> {
+    fn check_memory(&self, port: PortId, operation: &Operation) -> Result<(), Failure> {
         let port = self.memory_port(port)?;
         match operation {
             Operation::MemoryRead { address, length, .. } => check_bytes(port, *address, (*length).into()),
@@ -114,15 +115,15 @@ impl Hub {
         }
     }
 
-    fn register_port(&self, port: PortIndex) -> Result<&Port, Failure> {
+    fn register_port(&self, port: PortId) -> Result<&Port, Failure> {
         self.port_of(port, PortKind::Registers, "has no registers")
     }
 
-    pub(super) fn memory_port(&self, port: PortIndex) -> Result<&Port, Failure> {
+    pub(super) fn memory_port(&self, port: PortId) -> Result<&Port, Failure> {
         self.port_of(port, PortKind::Axi, "is no memory")
     }
 
-    fn port_of(&self, port: PortIndex, kind: PortKind, lacks: &str) -> Result<&Port, Failure> {
+    fn port_of(&self, port: PortId, kind: PortKind, lacks: &str) -> Result<&Port, Failure> {
         let port = self.port(port)?;
         match port.kind == kind {
             true => Ok(port),

@@ -1,12 +1,12 @@
 //! Faults at a hub: arming them, and faults of parties.
 
 use super::Hub;
-use super::ids::{PartyId, PortIndex, Role};
 use super::input::Input;
 use super::output::{Failure, FailureKind};
 use super::partner::Broken;
 use vp_models::faults::{Armed, PartnerFault};
 use vp_models::toml_text::TextError;
+use vp_types::{PartyId, PortId, Role};
 
 impl Hub {
     /// Arms faults.
@@ -76,7 +76,7 @@ impl Hub {
             Some((port, PartnerFault::Failing)) => {
                 faults.strike(armed, format_args!("{name} is put out"));
                 let index = self.ports.iter().position(|described| described.name == port);
-                let index = index.map(|index| PortIndex(index as u16));
+                let index = index.map(|index| PortId(index as u16));
                 self.remove_partner(
                     party,
                     index,

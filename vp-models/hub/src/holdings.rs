@@ -2,10 +2,10 @@
 
 use std::ops::Deref;
 use std::rc::Rc;
+use vp_types::{PartyId, PortId, Role};
 
 use rustc_hash::FxHashMap;
 
-use super::ids::{PartyId, PortIndex, Role};
 use super::outside::DirectRange;
 use super::ports::Holding;
 
@@ -16,9 +16,9 @@ use super::ports::Holding;
 pub(super) struct Holdings {
     all: Vec<Holding>,
     /// Position of each there: a party has one hold on a port.
-    positions: FxHashMap<(PartyId, PortIndex), usize>,
+    positions: FxHashMap<(PartyId, PortId), usize>,
     /// Position of each port's target: a port has one.
-    targets: FxHashMap<PortIndex, usize>,
+    targets: FxHashMap<PortId, usize>,
 }
 
 impl Deref for Holdings {
@@ -31,12 +31,12 @@ impl Deref for Holdings {
 
 impl Holdings {
     /// A party's hold on a port.
-    pub(super) fn of(&self, party: PartyId, port: PortIndex) -> Option<&Holding> {
+    pub(super) fn of(&self, party: PartyId, port: PortId) -> Option<&Holding> {
         self.positions.get(&(party, port)).map(|position| &self.all[*position])
     }
 
     /// The party behind a port.
-    pub(super) fn target(&self, port: PortIndex) -> Option<&Holding> {
+    pub(super) fn target(&self, port: PortId) -> Option<&Holding> {
         self.targets.get(&port).map(|position| &self.all[*position])
     }
 
@@ -45,7 +45,7 @@ impl Holdings {
         self.index(self.all.len() - 1);
     }
 
-    pub(super) fn remove(&mut self, party: PartyId, port: PortIndex) -> Option<Holding> {
+    pub(super) fn remove(&mut self, party: PartyId, port: PortId) -> Option<Holding> {
         let position = self.positions.remove(&(party, port))?;
         let holding = self.all.remove(position);
         if holding.role == Role::Target {
@@ -56,7 +56,7 @@ impl Holdings {
     }
 
     /// Names what of a target is accessed directly.
-    pub(super) fn set_direct(&mut self, port: PortIndex, direct: Rc<[DirectRange]>) {
+    pub(super) fn set_direct(&mut self, port: PortId, direct: Rc<[DirectRange]>) {
         if let Some(position) = self.targets.get(&port) {
             self.all[*position].direct = direct;
         }
@@ -83,7 +83,7 @@ mod tests {
             // A port has one target.
             let held = ports.iter().filter(|(_, role)| *role == Role::Initiator || party == 2);
             for &(port, role) in held {
-                let (party, port, range, direct) = (PartyId(party), PortIndex(port), 0..1, Rc::default());
+                let (party, port, range, direct) = (PartyId(party), PortId(port), 0..1, Rc::default());
                 holdings.push(Holding { party, port, role, range, direct, is_timed: false });
             }
         }
@@ -92,13 +92,13 @@ mod tests {
                 let found = holdings.of(held.party, held.port).map(|found| (found.party, found.port));
                 assert_eq!(found, Some((held.party, held.port)));
             }
-            holdings.target(PortIndex(1)).map(|held| held.party)
+            holdings.target(PortId(1)).map(|held| held.party)
         };
         assert_eq!(find(&holdings), Some(PartyId(2)));
-        assert!(holdings.remove(PartyId(1), PortIndex(0)).is_some());
-        assert!(holdings.remove(PartyId(1), PortIndex(0)).is_none());
+        assert!(holdings.remove(PartyId(1), PortId(0)).is_some());
+        assert!(holdings.remove(PartyId(1), PortId(0)).is_none());
         assert_eq!(find(&holdings), Some(PartyId(2)));
-        assert!(holdings.remove(PartyId(2), PortIndex(1)).is_some());
+        assert!(holdings.remove(PartyId(2), PortId(1)).is_some());
         assert_eq!(find(&holdings), None);
         let order: Vec<u64> = holdings.iter().map(|held| held.party.0).collect();
         assert_eq!(order, [0, 0, 1, 2, 2, 3, 3]);

@@ -5,10 +5,11 @@ use std::ops::Range;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
+use vp_types::{PartyId, PortId, Role, Until};
 
 use super::access::Access;
 use super::debugger::DebugCommand;
-use super::ids::{PartyId, PortIndex, RequestId, Role, Tag};
+use super::ids::{RequestId, Tag};
 use super::output::Failure;
 use super::partner::{Clock, PortEvent, Promise};
 use super::time_mode::TimeMode;
@@ -65,7 +66,7 @@ pub enum Input {
         /// The owner that answers.
         party: PartyId,
         /// Port that is driven.
-        port: PortIndex,
+        port: PortId,
         /// The edge at which the platform sees it.
         at: Time,
         /// Event that is driven.
@@ -134,7 +135,7 @@ pub enum PartyCommand {
     /// Takes a role at a port.
     Attach {
         /// The port.
-        port: PortIndex,
+        port: PortId,
         /// Role that the party takes at it.
         role: Role,
         /// The addresses that a memory outside takes; `None`: all of the port's.
@@ -143,7 +144,7 @@ pub enum PartyCommand {
     /// Gives up a port.
     Detach {
         /// The port.
-        port: PortIndex,
+        port: PortId,
     },
     /// An access to registers, memory or a stream.
     Access(Access),
@@ -161,20 +162,4 @@ pub enum PartyCommand {
         /// Faults, as a TOML text.
         faults: String,
     },
-}
-
-/// Condition until which time should move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Until {
-    /// A time, also when nothing happens.
-    Time(Time),
-    /// The line's rise, or at once if it is high.
-    Interrupt {
-        /// An interrupt port.
-        port: PortIndex,
-        /// Time beyond which it does not go.
-        limit: Option<Time>,
-    },
-    /// The end of all work.
-    Idle,
 }

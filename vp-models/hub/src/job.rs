@@ -1,10 +1,10 @@
 //! Jobs: what a party wants done in its turn, and what it waits for at the bus.
 
 use vp_core::Time;
+use vp_types::Until;
 
 use super::access::Access;
 use super::ids::Tag;
-use super::input::Until;
 use super::output::Failure;
 
 /// Something to be done in its turn.

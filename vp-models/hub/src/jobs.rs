@@ -14,15 +14,16 @@ use super::Hub;
 use super::access::{Access, Operation};
 use super::bus_accesses::BusAccess;
 use super::current_job::Goal;
-use super::ids::{PartyId, PortIndex, Tag};
-use super::input::{PartyCommand, Until};
+use super::ids::Tag;
+use super::input::PartyCommand;
 use super::job::{Job, Task};
-use super::output::{Completion, Failure, FailureKind, Why};
+use super::output::{Completion, Failure, FailureKind};
 use super::party::Party;
 use super::time_mode::TimeMode;
 use vp_models::bus::register::{RegisterAccess, RegisterRequest};
 use vp_models::platform::{Port, PortKind};
 use vp_models::units::HORIZON;
+use vp_types::{PartyId, PortId, Until, Why};
 
 /// Posted writes that may wait for the bus while time stands. Beyond, time moves for them.
 const MOST_QUEUED: usize = 65_536;
@@ -194,17 +195,11 @@ impl Hub {
     }
 
     /// The address of a register, if there may be one.
-    fn register(&self, party: PartyId, port: PortIndex, address: u64) -> Result<u32, Failure> {
+    fn register(&self, party: PartyId, port: PortId, address: u64) -> Result<u32, Failure> {
         register_of(self.initiated(party, port, &[PortKind::Registers])?, address)
     }
 
-    fn check_window(
-        &self,
-        party: PartyId,
-        port: PortIndex,
-        address: u64,
-        length: u64,
-    ) -> Result<(), Failure> {
+    fn check_window(&self, party: PartyId, port: PortId, address: u64, length: u64) -> Result<(), Failure> {
         let port = self.initiated(party, port, &[PortKind::Axi, PortKind::Stream])?;
         if port.kind == PortKind::Stream {
             let reason = format!("{}: a stream takes whole writes only", port.name);

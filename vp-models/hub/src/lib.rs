@@ -20,12 +20,12 @@
 //! ```
 //! use vp_core::Time;
 //! use vp_hub::{Access, Completion, Hub, Input, MemoryGuarantees, Operation, Output};
-//! use vp_hub::{PartyCommand, PartyId, PortIndex, Role, Tag, TimeMode};
+//! use vp_hub::{PartyCommand, PartyId, PortId, Role, Tag, TimeMode};
 //! use vp_models::platform::{Description, Platform};
 //!
 //! let platform = Platform::build(&Description::named("nv_small")?)?;
 //! let mut hub = Hub::new(platform, TimeMode::Lockstep);
-//! let (cpu, csb) = (PartyId(1), PortIndex(0));
+//! let (cpu, csb) = (PartyId(1), PortId(0));
 //! hub.handle(Input::Enter { party: cpu, name: "the CPU".into(), memory: MemoryGuarantees::default() });
 //! let attach = PartyCommand::Attach { port: csb, role: Role::Initiator, range: None };
 //! hub.handle(Input::Command { party: cpu, tag: Tag(1), command: attach });
@@ -70,25 +70,26 @@ use std::rc::Rc;
 use vp_core::{Simulation, Time};
 use vp_models::platform::{Platform, Port};
 
-pub use access::{Access, AccessKind, Operation};
+pub use access::{Access, Operation};
 pub use access_origins::{AccessOrigin, AccessOrigins, LoadListener};
 pub use debug::MOST_REGISTERS;
-pub use debugger::{
-    Accesses, BreakOn, Breakpoint, DebugCommand, DebugEvent, Hit, MOST_BREAKPOINTS, SetBreakpoint, StepBy,
-    StopReport, StopWhy,
-};
-pub use ids::{PartyId, PortIndex, RequestId, Role, Tag};
-pub use input::{Input, MemoryGuarantees, PartyCommand, Until};
+pub use debugger::{BreakOn, Breakpoint, DebugCommand, MOST_BREAKPOINTS, SetBreakpoint};
+pub use ids::{RequestId, Tag};
+pub use input::{Input, MemoryGuarantees, PartyCommand};
 pub use linked::{LinkedHub, LinkedPort};
-pub use output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity, Why};
+pub use output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity};
 pub use outside::{DirectMemory, DirectRange};
-pub use partner::{Clock, PinEvent, PortEvent, PortSide, Promise, Reaction};
+pub use partner::{Clock, PinEvent, PortEvent, PortSide, Promise};
 pub use ports::roles;
 pub use record::{Position, Recorded, Recorder};
 pub use replay::{Replay, ReplayError, replay};
-pub use time::{Activity, Pace, RunState};
+pub use time::{Pace, RunState};
 pub use time_mode::TimeMode;
 pub use vp_models::units::HORIZON;
+pub use vp_types::{
+    AccessKind, Accesses, Activity, DebugEvent, Hit, PartyId, PortId, Reaction, Role, StepBy, StopReport,
+    StopWhy, Until, Why,
+};
 
 use access_origins::AccessLog;
 use bus_accesses::BusAccesses;
@@ -183,7 +184,7 @@ impl Hub {
         &self.platform
     }
 
-    /// The platform's ports; a [`PortIndex`] is a position among them.
+    /// The platform's ports; a [`PortId`] is a position among them.
     #[must_use]
     pub fn ports(&self) -> &[Port] {
         &self.ports
@@ -322,7 +323,7 @@ impl Hub {
         }
         self.platform.sum_up_warnings();
         self.end_current_of(party);
-        let held: Vec<PortIndex> = (self.holdings.iter())
+        let held: Vec<PortId> = (self.holdings.iter())
             .filter(|holding| holding.party == party)
             .map(|holding| holding.port)
             .collect();

@@ -7,23 +7,24 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use vp_core::Time;
+use vp_types::{AccessKind, PartyId, PortId, Reaction, Role};
 
-use super::access::{Access, AccessKind, Operation};
-use super::ids::{PartyId, PortIndex, RequestId, Role, Tag};
+use super::access::{Access, Operation};
+use super::ids::{RequestId, Tag};
 use super::input::{Input, PartyCommand};
 use super::output::{Completion, Failure, MemoryAccess, Output};
-use super::partner::{Clock, Reaction};
+use super::partner::Clock;
 use super::{Hub, MemoryGuarantees, RunState};
 
 /// A port of one hub that is a port of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkedPort {
     /// The port of the other hub.
-    pub there: PortIndex,
+    pub there: PortId,
     /// Role of this hub at it.
     pub role: Role,
     /// Port of this hub.
-    pub here: PortIndex,
+    pub here: PortId,
 }
 
 /// A hub that is a party of another one.
@@ -186,7 +187,7 @@ fn enter(hub: &mut Hub, party: PartyId, name: &str, clock: Clock) -> Result<(), 
     command(hub, party, PartyCommand::Clock(clock))
 }
 
-fn attach(hub: &mut Hub, party: PartyId, port: PortIndex, role: Role) -> Result<(), Failure> {
+fn attach(hub: &mut Hub, party: PartyId, port: PortId, role: Role) -> Result<(), Failure> {
     command(hub, party, PartyCommand::Attach { port, role, range: None })
 }
 

@@ -5,11 +5,12 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::Hub;
-use super::access::{Access, AccessKind, Operation};
-use super::ids::{PartyId, Tag};
+use super::access::{Access, Operation};
+use super::ids::Tag;
 use super::output::{Completion, Failure, FailureKind, MemoryAccess};
 use super::outside::{AnswerReceiver, Requests};
 use vp_models::memory::{OutOfRange, WriteError};
+use vp_types::{AccessKind, PartyId};
 
 impl Hub {
     /// Carries out an access to memory or a stream now.
@@ -95,7 +96,7 @@ impl Hub {
     }
 
     /// The owner of a port's memory answers no more; says how many bursts failed.
-    pub(super) fn abandon(&mut self, owner: PartyId, port: super::PortIndex, why: &str) -> usize {
+    pub(super) fn abandon(&mut self, owner: PartyId, port: super::PortId, why: &str) -> usize {
         let (news, bursts) = Requests::abandon(&self.requests, owner, port, why);
         news.into_iter().for_each(|news| self.deliver(news));
         bursts

@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use vp_core::Time;
 use vp_core::observe::WarningMarks;
+use vp_types::{AccessKind, PartyId, PortId, StopReport, Why};
 
-use super::access::AccessKind;
-use super::debugger::StopReport;
-use super::ids::{PartyId, PortIndex, RequestId, Tag};
+use super::ids::{RequestId, Tag};
 use super::partner::{PortEvent, Promise};
 
 /// One thing that a hub tells.
@@ -32,7 +31,7 @@ pub enum Output {
         /// The name of the request.
         request: RequestId,
         /// The memory port.
-        port: PortIndex,
+        port: PortId,
         /// Access that is asked for.
         access: MemoryAccess,
     },
@@ -41,7 +40,7 @@ pub enum Output {
         /// The party that listens.
         party: PartyId,
         /// The line.
-        port: PortIndex,
+        port: PortId,
         /// True if it is high.
         level: bool,
         /// Time since which it has the level.
@@ -61,7 +60,7 @@ pub enum Output {
         /// The partner.
         party: PartyId,
         /// The port.
-        port: PortIndex,
+        port: PortId,
         /// The edge at which the partner sees it.
         at: Time,
         /// Event that is driven.
@@ -167,22 +166,6 @@ pub enum Completion {
     },
     /// Time stands, by a debugger's will.
     Stopped(StopReport),
-}
-
-/// Reason for which time stopped moving.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Why {
-    /// The requested time, or the limit, is reached.
-    Time,
-    /// The line is high.
-    Interrupt,
-    /// Nothing is left to do.
-    Idle,
-    /// Nothing can happen any more, though work is unfinished.
-    Deadlock {
-        /// The processes that wait, and for what.
-        report: String,
-    },
 }
 
 /// Reason for which a command was not carried out. No part of it was, unless the reason says so.

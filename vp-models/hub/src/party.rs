@@ -1,8 +1,8 @@
 //! The parties of a hub, as it sees them.
 
 use std::collections::{BTreeSet, VecDeque};
+use vp_types::PartyId;
 
-use super::ids::PartyId;
 use super::input::MemoryGuarantees;
 use super::job::Job;
 

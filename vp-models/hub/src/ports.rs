@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ids::{PartyId, PortIndex, Role};
 use super::output::{Failure, FailureKind, Output, Severity};
 use super::outside::{DirectRange, OutsideMemory};
 use super::partner::PortEvent;
@@ -11,12 +10,13 @@ use super::{Hub, TimeMode};
 use vp_models::bus::axi::AxiTarget;
 use vp_models::bus::stream::InputStream;
 use vp_models::platform::{MemoryPort, Port, PortKind};
+use vp_types::{PartyId, PortId, Role};
 
 /// A party's hold on a port.
 #[derive(Clone)]
 pub(super) struct Holding {
     pub(super) party: PartyId,
-    pub(super) port: PortIndex,
+    pub(super) port: PortId,
     pub(super) role: Role,
     /// Addresses that are held, of a memory outside.
     pub(super) range: Range<u64>,
@@ -49,7 +49,7 @@ fn is_exclusive(kind: PortKind, role: Role) -> bool {
 }
 
 impl Hub {
-    pub(super) fn port(&self, port: PortIndex) -> Result<&Port, Failure> {
+    pub(super) fn port(&self, port: PortId) -> Result<&Port, Failure> {
         self.ports.get(usize::from(port.0)).ok_or_else(|| {
             let last = self.ports.len().saturating_sub(1);
             Failure::new(FailureKind::NoSuchPort, format!("no port {}: there are 0 to {last}", port.0))
@@ -58,12 +58,12 @@ impl Hub {
 
     /// Returns true if a party holds a port in that role.
     #[must_use]
-    pub fn holds(&self, party: PartyId, port: PortIndex, role: Role) -> bool {
+    pub fn holds(&self, party: PartyId, port: PortId, role: Role) -> bool {
         self.holdings.of(party, port).is_some_and(|holding| holding.role == role)
     }
 
     /// All roles held at ports, in the order in which they were taken.
-    pub fn holdings(&self) -> impl Iterator<Item = (PartyId, PortIndex, Role)> {
+    pub fn holdings(&self) -> impl Iterator<Item = (PartyId, PortId, Role)> {
         self.holdings.iter().map(|holding| (holding.party, holding.port, holding.role))
     }
 
@@ -71,7 +71,7 @@ impl Hub {
     ///
     /// # Errors
     /// There is no such port, or it is of another kind, or the party does not hold it in this role.
-    pub fn initiated(&self, party: PartyId, port: PortIndex, kinds: &[PortKind]) -> Result<&Port, Failure> {
+    pub fn initiated(&self, party: PartyId, port: PortId, kinds: &[PortKind]) -> Result<&Port, Failure> {
         let described = self.port(port)?;
         let name = described.name;
         match self.holdings.of(party, port) {
@@ -106,23 +106,18 @@ impl Hub {
     }
 
     /// The input stream behind a port, if one is.
-    pub(super) fn stream(&self, port: PortIndex) -> Option<&InputStream> {
+    pub(super) fn stream(&self, port: PortId) -> Option<&InputStream> {
         let name = self.ports.get(usize::from(port.0))?.name;
         self.platform.input_stream().map(|stream| &**stream).filter(|stream| stream.name() == name)
     }
 
-    pub(super) fn memory(&self, port: PortIndex) -> Option<&MemoryPort> {
+    pub(super) fn memory(&self, port: PortId) -> Option<&MemoryPort> {
         self.platform.memory(self.ports.get(usize::from(port.0))?.name)
     }
 
     /// The party that owns the memory behind a port at these addresses, if one does. Bytes on both sides of its border are
     /// in no one memory.
-    pub(super) fn owner(
-        &self,
-        port: PortIndex,
-        address: u64,
-        length: u32,
-    ) -> Result<Option<PartyId>, Failure> {
+    pub(super) fn owner(&self, port: PortId, address: u64, length: u32) -> Result<Option<PartyId>, Failure> {
         let Some(Holding { party, range, .. }) = self.holdings.target(port) else { return Ok(None) };
         let end = address.saturating_add(u64::from(length));
         if end <= range.start || address >= range.end {
@@ -141,11 +136,11 @@ impl Hub {
 
     /// The party (it may be the same one) that prevents a party from having that role at a port.
     #[must_use]
-    pub fn in_the_way(&self, party: PartyId, port: PortIndex, role: Role) -> Option<PartyId> {
+    pub fn in_the_way(&self, party: PartyId, port: PortId, role: Role) -> Option<PartyId> {
         self.holding_in_the_way(party, port, role).map(|holding| holding.party)
     }
 
-    fn holding_in_the_way(&self, party: PartyId, port: PortIndex, role: Role) -> Option<&Holding> {
+    fn holding_in_the_way(&self, party: PartyId, port: PortId, role: Role) -> Option<&Holding> {
         let kind = self.port(port).ok()?.kind;
         self.holdings.iter().find(|holding| {
             holding.port == port
@@ -156,7 +151,7 @@ impl Hub {
     pub(super) fn attach(
         &mut self,
         party: PartyId,
-        port: PortIndex,
+        port: PortId,
         role: Role,
         range: Option<Range<u64>>,
     ) -> Result<(), Failure> {
@@ -221,7 +216,7 @@ impl Hub {
 
     /// Refuses a party that would be the device, or a part of it, if the device is inside, or if the party has
     /// no clock.
-    fn check_device(&self, party: PartyId, port: PortIndex, role: Role) -> Result<(), Failure> {
+    fn check_device(&self, party: PartyId, port: PortId, role: Role) -> Result<(), Failure> {
         let &Port { name, kind, .. } = self.port(port)?;
         let is_device = matches!((kind, role), (PortKind::Registers, Role::Target) | (_, Role::Source));
         if !is_device {
@@ -264,7 +259,7 @@ impl Hub {
     pub fn access_directly(
         &mut self,
         party: PartyId,
-        port: PortIndex,
+        port: PortId,
         parts: Vec<DirectRange>,
     ) -> Result<(), Failure> {
         let name = self.port(port)?.name;
@@ -296,7 +291,7 @@ impl Hub {
         Ok(())
     }
 
-    pub(super) fn detach(&mut self, party: PartyId, port: PortIndex) -> Result<(), Failure> {
+    pub(super) fn detach(&mut self, party: PartyId, port: PortId) -> Result<(), Failure> {
         let name = self.port(port)?.name;
         if self.holdings.of(party, port).is_none() {
             return Err(Failure::new(FailureKind::NotAttached, format!("{name} is not attached")));
@@ -307,7 +302,7 @@ impl Hub {
 
     /// Ends a party's hold on a port. When a memory leaves, due answers become errors, the RAM inside takes its
     /// place, and everybody is told.
-    pub(super) fn release(&mut self, party: PartyId, port: PortIndex, why: &str) {
+    pub(super) fn release(&mut self, party: PartyId, port: PortId, why: &str) {
         let Some(holding) = self.holdings.remove(party, port) else { return };
         if let Some(partner) = self.partners.get_mut(party) {
             partner.forget_resets(port);

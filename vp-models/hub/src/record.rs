@@ -15,8 +15,9 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
 use vp_core::observe::WarningMarks;
+use vp_types::{PartyId, PortId};
 
-use super::{DirectMemory, DirectRange, Hub, Input, Output, PartyId, PortIndex, Severity};
+use super::{DirectMemory, DirectRange, Hub, Input, Output, Severity};
 
 /// An entry of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub enum Recorded {
         /// The party that owns the memory.
         party: PartyId,
         /// Port of the memory.
-        port: PortIndex,
+        port: PortId,
         /// The addresses of each part.
         ranges: Vec<Range<u64>>,
     },
@@ -227,7 +228,7 @@ impl Hub {
     /// Parts of a memory are accessed directly from now on: as they are to be accessed while all is recorded.
     pub(super) fn record_direct(
         &mut self,
-        (party, port): (PartyId, PortIndex),
+        (party, port): (PartyId, PortId),
         parts: Vec<DirectRange>,
     ) -> Vec<DirectRange> {
         if self.recording.recorder.is_none() {

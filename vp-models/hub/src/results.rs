@@ -3,7 +3,7 @@
 
 use super::Hub;
 use super::bus_accesses::BusAccess;
-use super::ids::{PartyId, Role, Tag};
+use super::ids::Tag;
 use super::output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity};
 use super::outside::HubNotice;
 use super::partner::PortEvent;
@@ -13,6 +13,7 @@ use vp_core::observe::{Warning, WarningMarks};
 use vp_models::bus::axi::Unmapped;
 use vp_models::bus::register::RegisterError;
 use vp_models::platform::Warned;
+use vp_types::{PartyId, Role};
 
 impl Hub {
     pub(super) fn complete(&mut self, party: PartyId, tag: Tag, result: Result<Completion, Failure>) {

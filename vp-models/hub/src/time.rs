@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use vp_core::{Simulation, Stop, Time};
 
 use super::Hub;
@@ -10,6 +9,7 @@ use super::output::{Failure, FailureKind, Severity};
 use super::partner::Bound;
 use super::time_mode::TimeMode;
 use vp_models::units::HORIZON;
+use vp_types::Activity;
 
 /// Delta cycles of one instant after which a run comes back, some milliseconds: its caller may have to end it.
 const CYCLES_AT_ONCE: u64 = 20_000;
@@ -26,19 +26,6 @@ pub enum RunState {
     Limit,
     /// Nothing more happens until an input comes.
     Waiting,
-}
-
-/// Activity of a platform: whether it has work to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Activity {
-    /// Time moves.
-    Running,
-    /// Work is left, but time does not move until a party lets it move.
-    Held,
-    /// Nothing to do until an input comes.
-    Idle,
-    /// Nothing can happen any more, though work is unfinished.
-    Deadlocked,
 }
 
 /// Binds simulated time to a clock that its caller reads.

@@ -6,12 +6,14 @@ use std::ops::Range;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
+use strum::IntoStaticStr;
 use vp_core::Time;
 
 use crate::bus::axi::{AxiChannel, Burst};
 
 /// Kind of a fault: what goes wrong.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub(crate) enum FaultKind {
     /// A memory answers a burst with an error: a read brings zeros, a write is lost.
     Error { port: &'static str, direction: Option<Direction>, range: Option<Range<u64>>, response: Response },
@@ -68,31 +70,10 @@ impl Response {
     }
 }
 
-/// Returns the name with which a channel is written.
-pub(crate) fn channel_name(channel: AxiChannel) -> &'static str {
-    match channel {
-        AxiChannel::ReadAddress => "AR",
-        AxiChannel::ReadData => "R",
-        AxiChannel::WriteAddress => "AW",
-        AxiChannel::WriteData => "W",
-        AxiChannel::WriteResponse => "B",
-    }
-}
-
 impl FaultKind {
     /// As a file has it.
     pub(crate) fn name(&self) -> &'static str {
-        match self {
-            FaultKind::Error { .. } => "error",
-            FaultKind::Stall { .. } => "stall",
-            FaultKind::LostInterrupt => "lost-interrupt",
-            FaultKind::DelayedInterrupt { .. } => "delayed-interrupt",
-            FaultKind::SpuriousInterrupt { .. } => "spurious-interrupt",
-            FaultKind::MemoryFlip { .. } => "memory-flip",
-            FaultKind::RegisterFlip { .. } => "register-flip",
-            FaultKind::SilentPartner { .. } => "silent-partner",
-            FaultKind::FailingPartner { .. } => "failing-partner",
-        }
+        self.into()
     }
 
     /// The port at which it is.
@@ -149,7 +130,7 @@ impl fmt::Display for FaultKind {
                 write!(f, ": {}", response.name())
             }
             FaultKind::Stall { port, channel, range, cycles } => {
-                write!(f, " of {} at {port}", channel_name(*channel))?;
+                write!(f, " of {} at {port}", channel.name())?;
                 place(f, "bursts at", range)?;
                 match cycles {
                     Some(cycles) => write!(f, ": {cycles} cycles"),

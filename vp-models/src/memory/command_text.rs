@@ -19,7 +19,7 @@ use super::dram::mapping::Location;
 use super::dram::{CommandKind, DramCommand, DramConfig, DramError, Organisation, Standard};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
-use strum::{Display, EnumString};
+use strum::{Display, EnumString, IntoStaticStr};
 
 /// Form of a log of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString)]
@@ -35,7 +35,7 @@ pub enum CommandForm {
 }
 
 /// Level of a DRAM, as Ramulator divides it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 pub enum Level {
     /// Channel.
     Channel,
@@ -71,17 +71,8 @@ impl Level {
     }
 
     /// Returns the name that Ramulator gives it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Level::Channel => "Channel",
-            Level::PseudoChannel => "PseudoChannel",
-            Level::Rank => "Rank",
-            Level::Sid => "Sid",
-            Level::BankGroup => "BankGroup",
-            Level::Bank => "Bank",
-            Level::Row => "Row",
-            Level::Column => "Column",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Returns the number that there is of it.

@@ -15,13 +15,12 @@
 use super::level::{Level, TransferPart, parts};
 use super::model::{MemoryModel, ModelError};
 use crate::bus::axi::AxiConfig;
-use crate::counters::Statistics;
+use crate::counters::{Statistics, Tally};
 use crate::latencies::Latencies;
 use crate::units::HORIZON;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use vp_core::observe::{Kinds, Observation, Observer, Source, What};
 use vp_core::{Event, Sim, Simulation, Time};
 
 /// A request of a trace.
@@ -112,27 +111,6 @@ struct State {
     end: Time,
 }
 
-/// Counts what the memory reports to be counted, by source and label.
-#[derive(Default)]
-struct Counts(RefCell<BTreeMap<Source, Vec<(String, u64)>>>);
-
-impl Observer for Counts {
-    fn wants(&self) -> Kinds {
-        Kinds::COUNTS
-    }
-
-    fn observe(&self, observation: &Observation<'_>) {
-        let What::Count { label, .. } = observation.what else { return };
-        let mut counts = self.0.borrow_mut();
-        // A source has a handful.
-        let labels = counts.entry(observation.source).or_default();
-        match labels.iter_mut().find(|(known, _)| known == label) {
-            Some((_, count)) => *count += 1,
-            None => labels.push((label.to_owned(), 1)),
-        }
-    }
-}
-
 /// A memory in a simulation of its own, into which requests are played.
 pub struct Replay {
     simulation: Simulation,
@@ -142,7 +120,7 @@ pub struct Replay {
     memory: Rc<dyn Level>,
     state: Rc<RefCell<State>>,
     answered: Event,
-    counts: Option<Rc<Counts>>,
+    counts: Option<Rc<Tally>>,
 }
 
 impl Replay {
@@ -194,7 +172,7 @@ impl Replay {
     /// Counts events too, such as row hits and commands, which the statistics have then as a platform's have them.
     #[must_use]
     pub fn with_events(mut self) -> Replay {
-        let counts = Rc::new(Counts::default());
+        let counts = Rc::new(Tally::default());
         self.sim().observe(counts.clone());
         self.counts = Some(counts);
         self
@@ -246,13 +224,9 @@ impl Replay {
         self.simulation.run();
         let mut statistics = Statistics::default();
         self.memory.add_counters(self.period, &mut statistics);
-        let counts = self.counts.iter().flat_map(|counts| counts.0.take());
-        for (source, mut labels) in counts {
-            labels.sort_unstable();
+        for ((source, label), count) in self.counts.iter().flat_map(|tally| tally.counts()) {
             let name = self.sim().source_name(source);
-            labels
-                .into_iter()
-                .for_each(|(label, count)| statistics.count(format!("{name}.{label}"), count, "times"));
+            statistics.count(format!("{name}.{label}"), count, "times");
         }
         let State { reads, writes, end, .. } = self.state.take();
         Played { clock: self.clock, reads, writes, end, statistics }

@@ -5,7 +5,7 @@ use super::warnings::Warnings;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, SourceKind, What};
 use vp_core::{Name, Sim, Time};
 
@@ -55,40 +55,6 @@ pub(super) struct UnitRecord {
     open: u32,
     /// Time since which it has one.
     since: Time,
-}
-
-/// Counts what is reported to be counted, by source and label. Sources have few labels.
-#[derive(Default)]
-pub(super) struct Tally(RefCell<BTreeMap<Source, Vec<(String, u64)>>>);
-
-impl Tally {
-    /// Begins anew.
-    pub(super) fn restart(&self) {
-        self.0.take();
-    }
-
-    /// Returns the number of times that each source reported each label.
-    pub(super) fn counts(&self) -> BTreeMap<(Source, String), u64> {
-        let counts = self.0.borrow();
-        let each = counts.iter().flat_map(|(source, labels)| labels.iter().map(move |of| (*source, of)));
-        each.map(|(source, (label, count))| ((source, label.clone()), *count)).collect()
-    }
-}
-
-impl Observer for Tally {
-    fn wants(&self) -> Kinds {
-        Kinds::COUNTS
-    }
-
-    fn observe(&self, observation: &Observation<'_>) {
-        let What::Count { label, .. } = observation.what else { return };
-        let mut counts = self.0.borrow_mut();
-        let labels = counts.entry(observation.source).or_default();
-        match labels.iter_mut().find(|(known, _)| known == label) {
-            Some((_, count)) => *count += 1,
-            None => labels.push((label.to_owned(), 1)),
-        }
-    }
 }
 
 /// Keeps layers and warnings.
@@ -234,20 +200,6 @@ fn keep<T>(list: &mut VecDeque<T>, item: T) {
         list.pop_front();
     }
     list.push_back(item);
-}
-
-impl Tally {
-    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Tally(by_source) = self;
-        let mut counts = self.counts();
-        at.value(&mut counts)?;
-        let mut by_source = by_source.borrow_mut();
-        by_source.clear();
-        for ((source, label), count) in counts {
-            by_source.entry(source).or_default().push((label, count));
-        }
-        Ok(())
-    }
 }
 
 impl LayerRecorder {

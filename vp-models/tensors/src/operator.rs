@@ -3,8 +3,10 @@
 //! What older versions have as attributes and newer ones as inputs (axes, pads, bounds, sizes) is an input where it may be no
 //! constant (`Slice`, `Pad`, `Clip`, `Reshape`, `Resize`), else an attribute here.
 
+use strum::{EnumString, IntoStaticStr};
+
 /// Operator of a node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, IntoStaticStr)]
 pub enum Operator {
     /// `Conv`: input, weights, bias.
     Conv(Spatial),
@@ -88,6 +90,7 @@ pub enum Operator {
         last: bool,
     },
     /// `LRN`.
+    #[strum(serialize = "LRN")]
     LocalResponse(LocalResponse),
     /// `Concat`.
     Concat {
@@ -211,7 +214,7 @@ pub enum Operator {
 }
 
 /// Function of an element.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, IntoStaticStr, EnumString)]
 pub enum Unary {
     /// `Relu`.
     Relu,
@@ -300,7 +303,7 @@ pub enum Unary {
 }
 
 /// Function of two elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, EnumString)]
 pub enum Binary {
     /// `Add`.
     Add,
@@ -329,7 +332,8 @@ pub enum Binary {
 }
 
 /// Function of many elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(prefix = "Reduce")]
 pub enum Reduction {
     /// Largest.
     Max,
@@ -340,10 +344,12 @@ pub enum Reduction {
     /// Mean.
     Mean,
     /// Product.
+    #[strum(serialize = "Prod")]
     Product,
     /// Root of the sum of squares.
     L2,
     /// Sum of squares.
+    #[strum(serialize = "SumSquare")]
     SumOfSquares,
 }
 

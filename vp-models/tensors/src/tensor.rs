@@ -1,9 +1,11 @@
 //! Tensors: a shape, and elements in row-major order.
 
 use std::fmt;
+use strum::IntoStaticStr;
 
 /// Type of a tensor's elements, by the names of ONNX's `TensorProto.DataType`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum ElementType {
     /// `FLOAT`; `FLOAT16`, `BFLOAT16` and `DOUBLE` are computed as this.
     Float,
@@ -22,14 +24,7 @@ pub enum ElementType {
 impl ElementType {
     /// Name of the type.
     pub fn name(self) -> &'static str {
-        match self {
-            ElementType::Float => "float",
-            ElementType::Int64 => "int64",
-            ElementType::Int32 => "int32",
-            ElementType::Int8 => "int8",
-            ElementType::Uint8 => "uint8",
-            ElementType::Bool => "bool",
-        }
+        self.into()
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::native::{
-    Access, MAX_TEXT, MemoryRead, MemoryWrite, PortEvent, PortId, Reaction, RegisterRead, RegisterWrite,
+    AccessKind, MAX_TEXT, MemoryRead, MemoryWrite, PortEvent, PortId, Reaction, RegisterRead, RegisterWrite,
     Until, WarningMarks,
 };
 
@@ -40,12 +40,12 @@ fn register_read() -> Request {
 }
 
 fn memory_read(length: u32) -> Request {
-    let (access, axi_id) = (Access::Timed, 0);
+    let (access, axi_id) = (AccessKind::Timed, 0);
     Request::MemoryRead(MemoryRead { port: PORT, address: 0, length, access, axi_id, at: None })
 }
 
 fn memory_write(length: u32, strobes: bool) -> MemoryWrite {
-    MemoryWrite { port: PORT, address: 0, length, access: Access::Timed, axi_id: 0, strobes, at: None }
+    MemoryWrite { port: PORT, address: 0, length, access: AccessKind::Timed, axi_id: 0, strobes, at: None }
 }
 
 fn breach(breach: Breach) -> Result<Option<Event>, Violation> {
@@ -128,8 +128,8 @@ fn each_direction_has_its_own_ids() {
     assert_eq!(asked, asked_back);
     pass(&mut client, &mut server).unwrap();
     pass(&mut server, &mut client).unwrap();
-    client.reply(asked_back, Time(0), Reply::Pong, &[]).unwrap();
-    server.reply(asked, Time(0), Reply::Pong, &[]).unwrap();
+    client.reply(asked_back, Time::ZERO, Reply::Pong, &[]).unwrap();
+    server.reply(asked, Time::ZERO, Reply::Pong, &[]).unwrap();
     assert!(matches!(pass(&mut client, &mut server), Ok(Some(Event::Reply { .. }))));
     assert!(matches!(pass(&mut server, &mut client), Ok(Some(Event::Reply { .. }))));
     assert_eq!((client.in_flight(), client.to_answer(), server.to_answer()), (0, 0, 0));
@@ -155,7 +155,7 @@ fn a_full_window_is_back_pressure_for_the_sender_and_a_violation_for_the_receive
     let mut wire = client.output().split();
     server.receive(&mut wire).unwrap();
     server.receive(&mut wire).unwrap();
-    server.reply(first, Time(0), Reply::Pong, &[]).unwrap();
+    server.reply(first, Time::ZERO, Reply::Pong, &[]).unwrap();
     pass(&mut server, &mut client).unwrap();
     client.request(Request::Ping, &[]).unwrap();
     pass(&mut client, &mut server).unwrap();
@@ -193,8 +193,8 @@ fn refuses_a_reply_that_nobody_waits_for() {
     let (mut client, mut server) = open();
     let id = RequestId(9);
     let nobody = Breach::UnknownId { id };
-    assert_eq!(server.reply(id, Time(0), Reply::Done, &[]), Err(SendError::Breach(nobody)));
-    let reply = Message::Reply { id, time: Time(0), reply: Reply::Done };
+    assert_eq!(server.reply(id, Time::ZERO, Reply::Done, &[]), Err(SendError::Breach(nobody)));
+    let reply = Message::Reply { id, time: Time::ZERO, reply: Reply::Done };
     assert_eq!(force(&mut client, &reply, &[]), breach(nobody));
 }
 
@@ -204,11 +204,11 @@ fn refuses_a_reply_of_the_wrong_kind_or_length() {
     let id = client.request(memory_read(4), &[]).unwrap();
     pass(&mut client, &mut server).unwrap();
     let kind = Breach::WrongReply { id, request: "MemoryRead", reply: "Done" };
-    assert_eq!(server.reply(id, Time(0), Reply::Done, &[]), Err(SendError::Breach(kind)));
+    assert_eq!(server.reply(id, Time::ZERO, Reply::Done, &[]), Err(SendError::Breach(kind)));
     let length = Breach::WrongLength { id, length: 3, asked: 4 };
-    assert_eq!(server.reply(id, Time(0), Reply::Data, &[0; 3]), Err(SendError::Breach(length)));
-    server.reply(id, Time(0), Reply::Data, &[0; 4]).unwrap();
-    let short = Message::Reply { id, time: Time(0), reply: Reply::Data };
+    assert_eq!(server.reply(id, Time::ZERO, Reply::Data, &[0; 3]), Err(SendError::Breach(length)));
+    server.reply(id, Time::ZERO, Reply::Data, &[0; 4]).unwrap();
+    let short = Message::Reply { id, time: Time::ZERO, reply: Reply::Data };
     assert_eq!(force(&mut client, &short, &[0; 3]), breach(length));
 }
 
@@ -223,14 +223,14 @@ fn register_replies_of_a_port_come_in_request_order_and_others_as_they_like() {
 
     let value = |value| Reply::Value { value };
     let order = Breach::OutOfOrder { id: second, first, port: PORT };
-    server.reply(memory, Time(1), Reply::Data, &[0]).unwrap();
-    assert_eq!(server.reply(second, Time(1), value(2), &[]), Err(SendError::Breach(order)));
-    server.reply(first, Time(1), value(1), &[]).unwrap();
-    server.reply(second, Time(2), value(2), &[]).unwrap();
+    server.reply(memory, Time::ps(1), Reply::Data, &[0]).unwrap();
+    assert_eq!(server.reply(second, Time::ps(1), value(2), &[]), Err(SendError::Breach(order)));
+    server.reply(first, Time::ps(1), value(1), &[]).unwrap();
+    server.reply(second, Time::ps(2), value(2), &[]).unwrap();
 
     let mut wire = server.output().split();
     assert!(matches!(client.receive(&mut wire), Ok(Some(Event::Reply { id, .. })) if id == memory));
-    let early = Message::Reply { id: second, time: Time(1), reply: value(2) };
+    let early = Message::Reply { id: second, time: Time::ps(1), reply: value(2) };
     assert_eq!(force(&mut client, &early, &[]), breach(order));
 }
 
@@ -240,7 +240,7 @@ fn any_request_may_fail() {
     let id = client.request(Request::Advance { until: Until::Idle }, &[]).unwrap();
     pass(&mut client, &mut server).unwrap();
     let failed = Reply::Failed { code: ErrorCode::WrongTimeMode, reason: "the platform runs free".into() };
-    server.reply(id, Time(0), failed.clone(), &[]).unwrap();
+    server.reply(id, Time::ZERO, failed.clone(), &[]).unwrap();
     assert!(
         matches!(pass(&mut server, &mut client), Ok(Some(Event::Reply { reply, .. })) if reply == failed)
     );
@@ -271,19 +271,19 @@ fn warnings_are_left_out_when_not_wanted() {
     let bare = Hello { capabilities: Capabilities::NONE, ..hello() };
     let (_, mut server) = greet(bare, Terms::default());
     server.output().split();
-    server.notify(Notice::Warning { time: Time(0), text: "careful".into() }).unwrap();
+    server.notify(Notice::Warning { time: Time::ZERO, text: "careful".into() }).unwrap();
     server.notify(marked_warning()).unwrap();
     assert!(server.output().is_empty());
 }
 
 fn marked_warning() -> Notice {
-    Notice::MarkedWarning { time: Time(3), marks: WarningMarks::LACKING, text: "careful".into() }
+    Notice::MarkedWarning { time: Time::ps(3), marks: WarningMarks::LACKING, text: "careful".into() }
 }
 
 #[test]
 fn marks_come_with_a_warning_if_both_sides_know_them_and_else_the_warning_alone() {
     let with_marks = Capabilities::WARNINGS.union(Capabilities::WARNING_MARKS);
-    let plain = Notice::Warning { time: Time(3), text: "careful".into() };
+    let plain = Notice::Warning { time: Time::ps(3), text: "careful".into() };
     for (capabilities, expected) in [(with_marks, marked_warning()), (Capabilities::WARNINGS, plain)] {
         let (mut client, mut server) = greet(Hello { capabilities, ..hello() }, Terms::default());
         server.notify(marked_warning()).unwrap();
@@ -322,7 +322,7 @@ fn a_peer_that_asks_without_reading_is_backlogged_until_it_has_read() {
         assert!(!server.is_backlogged());
         let id = client.request(memory_read(8 << 10), &[]).unwrap();
         pass(&mut client, &mut server).unwrap();
-        server.reply(id, Time(0), Reply::Data, &[0; 8 << 10]).unwrap();
+        server.reply(id, Time::ZERO, Reply::Data, &[0; 8 << 10]).unwrap();
         assert!(server.is_backlogged());
         pass(&mut server, &mut client).unwrap();
     }
@@ -360,7 +360,7 @@ fn a_stranger_is_turned_away_with_the_rule_it_broke() {
 fn who_is_not_granted_partners_neither_sends_nor_takes_what_is_theirs() {
     let capabilities = Capabilities::ALL.difference(Capabilities::PARTNERS);
     let clock = Request::Clock { reaction: Reaction::NextEdge, quantum: 0 };
-    let driven = Driven { port: PORT, at: Time(0), event: PortEvent::Level { level: true } };
+    let driven = Driven { port: PORT, at: Time::ZERO, event: PortEvent::Level { level: true } };
     let promised = Promised { heard: 0, next: None };
     let (mut client, _) = greet(Hello { capabilities, ..hello() }, Terms::default());
     let refused = |message| SendError::NotGranted { message };

@@ -8,8 +8,8 @@ use vp_models::platform;
 use vp_native_values::partner_event::to_event;
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{
-    Attach, Capabilities, Connection, CounterValue, Driven, ErrorCode, Event, Port, PortId, PortKind,
-    Promised, Reaction, Reply, Request, Role, Rule, Time, Until,
+    Attach, Capabilities, Connection, Driven, ErrorCode, Event, Port, PortId, PortKind, Promised, Reaction,
+    Reply, Request, Role, Rule, Time, Until, counters,
 };
 
 use super::{Check, Session};
@@ -103,11 +103,7 @@ impl Session {
         let statistics = Request::Statistics { prefix: "period".to_owned(), first: 0 };
         let (Reply::Statistics { count, .. }, payload) = self.ask(statistics, &[])? else { return Err(Over) };
         let counters = parse_counters(&payload, count).map_err(|_| Over)?;
-        let period = counters.iter().find_map(|counter| match counter.value {
-            CounterValue::Count(period) if counter.name == "period" => Some(period),
-            _ => None,
-        });
-        period.filter(|period| *period > 0).ok_or(Over)
+        counters::count(&counters, "period").filter(|period| *period > 0).ok_or(Over)
     }
 
     /// Drives an event that is not this side's, and judges what comes of it.
@@ -119,14 +115,14 @@ impl Session {
         if matches!(reply, Reply::Failed { .. }) {
             return Ok(());
         }
-        let at = Time(now.0.checked_next_multiple_of(period).ok_or(Over)?);
+        let at = Time::ps(now.as_ps().checked_next_multiple_of(period).ok_or(Over)?);
         let name = event.name();
         let (event, data) = to_event(event);
         let driven = Driven { port, at, event };
         self.connection.drive(driven, &data[..]).map_err(|_| Over)?;
         self.connection.promise(Promised { heard: 0, next: None }).map_err(|_| Over)?;
         // In lockstep time moves for requests only.
-        let limit = Time(at.0.saturating_add(4 * period));
+        let limit = at + Time::ps(4 * period);
         self.send(Request::Advance { until: Until::Time(limit) }, &[])?;
         let code = self.parting_code()?;
         let what = match code {

@@ -21,7 +21,7 @@ fn frame(message: &Message, payload: &[u8]) -> Vec<u8> {
 }
 
 fn reply(id: u32, reply: Reply) -> Message {
-    Message::Reply { id: RequestId(id), time: Time(0), reply }
+    Message::Reply { id: RequestId(id), time: Time::ZERO, reply }
 }
 
 /// Rule that a server breaks.
@@ -169,7 +169,7 @@ impl Server {
                 self.reads.push(id);
                 if let [first, second] = self.reads[..] {
                     for id in [second, first] {
-                        let reply = Message::Reply { id, time: Time(0), reply: Reply::Value { value: 0 } };
+                        let reply = Message::Reply { id, time: Time::ZERO, reply: Reply::Value { value: 0 } };
                         self.stream.write_all(&frame(&reply, &[])).unwrap();
                     }
                 }
@@ -193,7 +193,7 @@ impl Server {
             Wrong::TellsEarlierTimes => 1_000_000 - self.time,
             _ => self.time + 1_000,
         };
-        connection.reply(id, Time(self.time), reply, &payload[..]).unwrap();
+        connection.reply(id, Time::ps(self.time), reply, &payload[..]).unwrap();
     }
 }
 
@@ -259,7 +259,7 @@ fn servers() -> Vec<(Rule, Wrong)> {
         id: RequestId(0),
         request: Request::Attach(Attach { port: PortId(0), role: Role::Initiator, range: None }),
     };
-    let warning = Message::Notice(Notice::Warning { time: Time(0), text: "so".to_owned() });
+    let warning = Message::Notice(Notice::Warning { time: Time::ZERO, text: "so".to_owned() });
     vec![
         (Rule::Flags, Wrong::ToPing(with(2, &[1]))),
         (Rule::HeaderLength, Wrong::ToPing(with(0, &[0xff, 0xff]))),
@@ -397,7 +397,7 @@ fn client(socket: &std::path::Path, wrong: &ClientWrong) {
                     }
                     other => panic!("{other:?}"),
                 };
-                connection.reply(id, Time(0), reply, &data[..]).unwrap();
+                connection.reply(id, Time::ZERO, reply, &data[..]).unwrap();
                 // Bytes, bytes without a strobe, and what was there.
                 if writes == 3 {
                     connection.bye(None, "done");

@@ -7,12 +7,13 @@ mod axi;
 mod lines;
 mod registers;
 
+use std::any::TypeId;
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 
 use vp_core::Time;
-use vp_hub::{PortEvent, PortIndex, Role};
+use vp_hub::{PortEvent, PortId, Role};
 use vp_models::platform::PortKind;
 
 pub use axi::{Address, Beat, Manager, ManagerPins, Response, Subordinate, SubordinatePins, WriteBeat};
@@ -88,10 +89,39 @@ impl<S> Handle<S> {
     }
 }
 
+/// A port that a [`Partner`](crate::Partner) has attached, as anything.
+#[derive(Clone, Copy)]
+pub struct AnyHandle {
+    index: usize,
+    state: TypeId,
+    port: fn(&mut Ports, usize) -> Option<&mut dyn AnyPort>,
+}
+
+impl<S: PinState> From<Handle<S>> for AnyHandle {
+    fn from(handle: Handle<S>) -> AnyHandle {
+        fn port<S: PinState>(ports: &mut Ports, index: usize) -> Option<&mut dyn AnyPort> {
+            S::list(ports).get_mut(index).map(|port| port as &mut dyn AnyPort)
+        }
+        AnyHandle { index: handle.index, state: TypeId::of::<S>(), port: port::<S> }
+    }
+}
+
+impl AnyHandle {
+    /// The handle, if the port is attached as an `S`.
+    #[must_use]
+    pub fn of<S: PinState>(self) -> Option<Handle<S>> {
+        (self.state == TypeId::of::<S>()).then(|| Handle::new(self.index))
+    }
+
+    pub(crate) fn port(self, ports: &mut Ports) -> Option<&mut dyn AnyPort> {
+        (self.port)(ports, self.index)
+    }
+}
+
 /// A port and its pins.
 #[doc(hidden)]
 pub struct Attached<S> {
-    pub(crate) port: PortIndex,
+    pub(crate) port: PortId,
     pub(crate) name: String,
     pub(crate) width: usize,
     /// The last edge at which this side's pins were sampled, and at which the platform's were seen, counted from the first one.
@@ -105,7 +135,7 @@ pub struct Attached<S> {
 }
 
 impl<S: PinState> Attached<S> {
-    pub(crate) fn new(port: PortIndex, name: String, width: usize) -> Self {
+    pub(crate) fn new(port: PortId, name: String, width: usize) -> Self {
         let pending = VecDeque::new();
         let state = S::default();
         let mut attached = Self { port, name, width, sampled: 0, seen: 0, pending, reset_until: None, state };
@@ -128,10 +158,13 @@ pub struct Ports {
 
 /// A port of any kind.
 pub(crate) trait AnyPort {
-    fn port(&self) -> PortIndex;
+    fn port(&self) -> PortId;
     fn name(&self) -> &str;
     /// The last edge at which its pins were sampled.
     fn sampled(&self) -> u64;
+
+    /// Returns true if this side is in reset from the edge on at which the platform's pins were seen last.
+    fn is_in_reset(&self) -> bool;
 
     /// The platform drives something, to be seen at an edge.
     fn push(&mut self, at: Time, event: PortEvent);
@@ -150,7 +183,7 @@ pub(crate) trait AnyPort {
 }
 
 impl<S: PinState> AnyPort for Attached<S> {
-    fn port(&self) -> PortIndex {
+    fn port(&self) -> PortId {
         self.port
     }
 
@@ -160,6 +193,10 @@ impl<S: PinState> AnyPort for Attached<S> {
 
     fn sampled(&self) -> u64 {
         self.sampled
+    }
+
+    fn is_in_reset(&self) -> bool {
+        self.reset_until.is_some_and(|until| self.seen < until)
     }
 
     fn push(&mut self, at: Time, event: PortEvent) {

@@ -226,7 +226,7 @@ fn a_recording_that_ends_before_its_run_says_why() {
 /// Standing for a disk that is full: what the file cannot take is refused at once.
 #[test]
 fn outputs_that_follow_from_what_is_not_recorded_come_behind_a_warning() {
-    use vp_hub::{Input, MemoryGuarantees, Output, PartyCommand, PartyId, PortIndex, Recorder, Role, Tag};
+    use vp_hub::{Input, MemoryGuarantees, Output, PartyCommand, PartyId, PortId, Recorder, Role, Tag};
     struct Full(u32);
     impl Recorder for Full {
         fn record(&mut self, _: Recorded) {}
@@ -241,7 +241,7 @@ fn outputs_that_follow_from_what_is_not_recorded_come_behind_a_warning() {
     let party = PartyId(1);
     hub.handle(Input::Enter { party, name: "it".to_owned(), memory: MemoryGuarantees::default() });
     let mut attach = |port| {
-        let command = PartyCommand::Attach { port: PortIndex(port), role: Role::Initiator, range: None };
+        let command = PartyCommand::Attach { port: PortId(port), role: Role::Initiator, range: None };
         hub.handle(Input::Command { party, tag: Tag(port.into()), command });
         std::iter::from_fn(|| hub.poll()).collect::<Vec<_>>()
     };

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use vp_core::Time;
 use vp_hub::{
     Access, AccessKind, Failure, FailureKind, Hub, Input, MemoryGuarantees, Operation, PartyCommand, PartyId,
-    PortEvent, PortIndex, Position, Promise, Recorded, RequestId, Role, Tag, TimeMode, Until,
+    PortEvent, PortId, Position, Promise, Recorded, RequestId, Role, Tag, TimeMode, Until,
 };
 use vp_models::bus::axi::AxiEvent;
 use vp_models::platform::{Description, Platform};
@@ -14,7 +14,7 @@ use vp_recordings::{Header, ReadError, Reader, RecordingEnd, Writer};
 use crate::reluctant::Reluctant;
 
 const PARTY: PartyId = PartyId(3);
-const PORT: PortIndex = PortIndex(2);
+const PORT: PortId = PortId(2);
 
 fn header() -> Header {
     let platform = Platform::build(&Description::named("nv_small").unwrap()).unwrap();

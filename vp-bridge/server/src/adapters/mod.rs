@@ -4,6 +4,7 @@
 //! An [`Adapter`] has no socket and no clock. The platform's thread has its session's sockets
 //! (`instance/adapted.rs`).
 
+mod hub_inputs;
 pub(crate) mod remote_port;
 pub(crate) mod renode;
 pub(crate) mod vfio_user;
@@ -14,7 +15,7 @@ use std::ops::Range;
 use bytes::BytesMut;
 use thiserror::Error;
 use vp_core::Time;
-use vp_hub::{Input, Output, PartyId, PortIndex};
+use vp_hub::{Input, Output, PartyId, PortId};
 use vp_models::platform::{Description, Port};
 use vp_shm::descriptors::Passed;
 
@@ -58,7 +59,7 @@ pub(crate) enum FileTask {
     /// Gives a memory up.
     Unmap { memory: u64 },
     /// From now on the platform accesses these parts behind a port directly, and asks for no others. Answered.
-    Share { port: PortIndex, parts: Vec<SharedPart> },
+    Share { port: PortId, parts: Vec<SharedPart> },
     /// Keeps an eventfd, in place of one of that number. Answered.
     Eventfd {
         eventfd: u32,

@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use rustix::event::{PollFd, PollFlags};
 use tokio::sync::oneshot;
 use vp_core::Time;
-use vp_hub::{DirectRange, Input, Output, PortIndex};
+use vp_hub::{DirectRange, Input, Output, PortId};
 use vp_protocols::native::SessionId;
 use vp_transport::Socket;
 
@@ -253,7 +253,7 @@ pub(super) enum AdaptedInput {
     /// An input.
     Hub(Input),
     /// The memory behind a port that a session shares from now on.
-    Share(SessionId, PortIndex, Vec<DirectRange>),
+    Share(SessionId, PortId, Vec<DirectRange>),
 }
 
 /// The sessions of other protocols at a platform, and what they have for its hub.

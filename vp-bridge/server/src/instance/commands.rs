@@ -57,8 +57,8 @@ impl PlatformThread {
             }
             SessionCommand::Share { id, request, files } => self.share(session, id, &request, files),
             SessionCommand::Answer { token, reply, payload } => {
-                let (party, request) = (translate::party(session), HubRequest(token));
-                self.handle(Input::Answer { party, request, result: translate::answer(reply, payload) });
+                let (request, result) = (HubRequest(token), translate::answer(reply, payload));
+                self.handle(Input::Answer { party: session, request, result });
             }
             SessionCommand::Driven { driven, payload, permit: _permit } => {
                 self.take_driven(session, driven, payload);
@@ -75,8 +75,7 @@ impl PlatformThread {
         let SessionCommand::Request { request: Request::Attach(attach), .. } = command else {
             return false;
         };
-        let (port, role) = (translate::port_index(attach.port), translate::from_role(attach.role));
-        let holder = self.hub.in_the_way(translate::party(session), port, role).map(translate::session);
+        let holder = self.hub.in_the_way(session, attach.port, attach.role);
         let holder = holder.filter(|holder| *holder != session);
         holder
             .and_then(|holder| self.members.get_mut(&holder))
@@ -100,9 +99,8 @@ impl PlatformThread {
 
     /// Gives the hub a posted write. What waits there for its turn keeps its permit.
     pub(super) fn post(&mut self, session: SessionId, access: vp_hub::Access, permit: Permit) {
-        let party = translate::party(session);
-        self.handle(Input::Posted { party, access });
-        let waiting = self.hub.waiting(party);
+        self.handle(Input::Posted { party: session, access });
+        let waiting = self.hub.waiting(session);
         if let Some(member) = self.members.get_mut(&session) {
             if waiting > 0 {
                 member.posted.push_back(permit);
@@ -132,7 +130,7 @@ impl PlatformThread {
                 let offer = Offer {
                     agent: server,
                     time_mode: self.time_mode(),
-                    time: translate::time(self.hub.now()),
+                    time: self.hub.now(),
                     platform: platform.clone(),
                     session: id,
                     ..offer(self.hub.platform())
@@ -157,7 +155,7 @@ impl PlatformThread {
         self.tell_what_is_not_observed(id);
         if !is_observer {
             let name = format!("session {}", id.0);
-            self.handle(Input::Enter { party: translate::party(id), name, memory });
+            self.handle(Input::Enter { party: id, name, memory });
         }
         if let Some(request) = answered {
             self.reply(id, request, Ok(()));
@@ -182,10 +180,10 @@ impl PlatformThread {
         let (id, name) = (joining.id, format!("session {}", joining.id.0));
         tracing::info!("{} on platform {}, {}", joining.name, self.name(), self.time_mode());
         let memory = MemoryGuarantees::default();
-        self.handle(Input::Enter { party: translate::party(id), name, memory });
+        self.handle(Input::Enter { party: id, name, memory });
         let platform = self.hub.platform();
         let (ports, description) = (self.hub.ports(), platform.description());
-        let beginning = SessionStart { party: translate::party(id), ports, description, now: self.hub.now() };
+        let beginning = SessionStart { party: id, ports, description, now: self.hub.now() };
         self.adapted.insert(id, AdaptedSession::new(joining), &beginning);
         self.tell_what_is_not_observed(id);
         self.take_adapted_inputs();
@@ -197,7 +195,7 @@ impl PlatformThread {
             match input {
                 AdaptedInput::Hub(input) => self.handle(input),
                 AdaptedInput::Share(session, port, parts) => {
-                    let shared = self.hub.access_directly(translate::party(session), port, parts);
+                    let shared = self.hub.access_directly(session, port, parts);
                     self.adapted.is_shared(session, shared.map_err(|failure| failure.reason));
                 }
             }
@@ -207,9 +205,8 @@ impl PlatformThread {
     pub(super) fn leave(&mut self, session: SessionId, why: &str) {
         let left = self.members.remove(&session);
         if let Some(observer) = left.as_ref().filter(|member| member.is_observer) {
-            let party = translate::party(session);
-            if self.hub.is_debugger(party) || !observer.held_permits.is_empty() {
-                self.handle(Input::Leave { party, why: why.to_owned() });
+            if self.hub.is_debugger(session) || !observer.held_permits.is_empty() {
+                self.handle(Input::Leave { party: session, why: why.to_owned() });
                 self.withdraw_requests();
             }
             return;
@@ -217,7 +214,7 @@ impl PlatformThread {
         if left.is_some() || self.adapted.remove(session) {
             self.owners.forget(session);
             self.standing.forget(session);
-            self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
+            self.handle(Input::Leave { party: session, why: why.to_owned() });
             self.withdraw_requests();
             for (of, command) in std::mem::take(&mut self.postponed) {
                 if of != session {
@@ -239,8 +236,7 @@ impl PlatformThread {
         for (owner, token) in withdrawn.collect::<Vec<_>>() {
             let failure =
                 vp_hub::Failure::new(vp_hub::FailureKind::Cancelled, "the session that asked has left");
-            let (party, request) = (translate::party(owner), HubRequest(token));
-            self.handle(Input::Answer { party, request, result: Err(failure) });
+            self.handle(Input::Answer { party: owner, request: HubRequest(token), result: Err(failure) });
         }
     }
 
@@ -252,7 +248,7 @@ impl PlatformThread {
         payload: &Bytes,
         permit: Permit,
     ) {
-        let time = translate::time(self.hub.now());
+        let time = self.hub.now();
         let answer = match request {
             Request::Status => Reply::Status(Box::new(self.status())),
             Request::Statistics { prefix, first } => {
@@ -300,7 +296,7 @@ impl PlatformThread {
     pub(super) fn give(&mut self, session: SessionId, tag: Tag, command: vp_hub::PartyCommand) {
         let is_reset = matches!(command, vp_hub::PartyCommand::Reset);
         let is_detach = matches!(command, vp_hub::PartyCommand::Detach { .. });
-        self.handle(Input::Command { party: translate::party(session), tag, command });
+        self.handle(Input::Command { party: session, tag, command });
         if is_reset {
             self.pace = None;
         }

@@ -5,10 +5,9 @@
 
 use bytes::Bytes;
 use vp_hub::{Activity, Completion, Input, Tag};
-use vp_models::counters::{Statistics, Value};
+use vp_models::counters::Statistics;
 use vp_protocols::native::{
-    Attached, Counter, CounterValue, ErrorCode, RegisterPeek, RegisterPoke, Request, RequestId, SessionId,
-    StatusReport,
+    Attached, Counter, ErrorCode, RegisterPeek, RegisterPoke, Request, RequestId, SessionId, StatusReport,
 };
 
 use super::message::ToSession;
@@ -37,14 +36,10 @@ impl PlatformThread {
 
     /// The state of the platform, of which the session knows its part.
     pub(super) fn status(&self) -> StatusReport {
-        let attached = self.hub.holdings().map(|(party, port, role)| Attached {
-            port: translate::port_id(port),
-            role: translate::role(role),
-            session: translate::session(party),
-        });
+        let attached = self.hub.holdings().map(|(session, port, role)| Attached { port, role, session });
         StatusReport {
             time_mode: self.time_mode(),
-            activity: translate::activity(self.hub.activity()),
+            activity: self.hub.activity(),
             sessions: u32::try_from(self.sessions()).unwrap_or(u32::MAX),
             // The session knows.
             in_flight: 0,
@@ -57,36 +52,36 @@ impl PlatformThread {
     /// Reports how things stand: the platform, its sessions, its ports.
     pub(super) fn inspect(&self) -> Vec<Counter> {
         let mut seen = vec![
-            text("platform", self.name()),
-            text("time.mode", &self.time_mode().to_string()),
-            text("activity", self.activity()),
-            real("wall", "s", self.began.elapsed().as_secs_f64()),
+            Counter::text("platform", self.name()),
+            Counter::text("time.mode", self.time_mode().to_string()),
+            Counter::text("activity", self.activity()),
+            Counter::real("wall", "s", self.began.elapsed().as_secs_f64()),
         ];
         if let Some(report) = self.hub.stopped() {
-            seen.push(text("stopped", &format!("session {}, at {}", report.by.0, report.time)));
+            seen.push(Counter::text("stopped", format!("session {}, at {}", report.by.0, report.time)));
         }
         for (index, port) in self.hub.ports().iter().enumerate() {
             let held = self.hub.holdings().filter(|(_, of, _)| usize::from(of.0) == index);
             let held = held.map(|(party, _, role)| format!("{} session {}", role.name(), party.0));
-            seen.push(text(&format!("port.{}", port.name), &held.collect::<Vec<_>>().join(", ")));
+            seen.push(Counter::text(format!("port.{}", port.name), held.collect::<Vec<_>>().join(", ")));
         }
         for (session, member) in &self.members {
             let name = format!("session.{}", session.0);
-            seen.push(text(&name, &member.name));
-            seen.push(text(&format!("{name}.agent"), &member.agent));
+            seen.push(Counter::text(&name, &member.name));
+            seen.push(Counter::text(format!("{name}.agent"), &member.agent));
             if let Some(holder) = member.identity.holder() {
-                seen.push(text(&format!("{name}.token"), holder));
+                seen.push(Counter::text(format!("{name}.token"), holder));
             }
-            seen.push(real(&format!("{name}.since"), "s", member.since.elapsed().as_secs_f64()));
+            seen.push(Counter::real(format!("{name}.since"), "s", member.since.elapsed().as_secs_f64()));
             match member.is_observer {
-                true => seen.push(text(&format!("{name}.observer"), "looks only")),
+                true => seen.push(Counter::text(format!("{name}.observer"), "looks only")),
                 false => self.inspect_party(*session, &mut seen),
             }
         }
         for (session, adapted) in self.adapted.iter() {
             let name = format!("session.{}", session.0);
-            seen.push(text(&name, &adapted.name));
-            seen.push(real(&format!("{name}.since"), "s", adapted.since.elapsed().as_secs_f64()));
+            seen.push(Counter::text(&name, &adapted.name));
+            seen.push(Counter::real(format!("{name}.since"), "s", adapted.since.elapsed().as_secs_f64()));
             self.inspect_party(session, &mut seen);
         }
         seen.extend(counters(&self.hub.platform().inspect(), ""));
@@ -105,14 +100,12 @@ impl PlatformThread {
     }
 
     fn inspect_party(&self, session: SessionId, seen: &mut Vec<Counter>) {
-        let party = translate::party(session);
-        if let Some(waits) = self.hub.waits_for(party) {
-            seen.push(text(&format!("session.{}.waits", session.0), &waits));
+        if let Some(waits) = self.hub.waits_for(session) {
+            seen.push(Counter::text(format!("session.{}.waits", session.0), &waits));
         }
-        let owes = self.hub.owes(party);
+        let owes = self.hub.owes(session);
         if owes > 0 {
-            let (name, value) = (format!("session.{}.owes", session.0), CounterValue::Count(owes as u64));
-            seen.push(Counter { name, unit: "answers".to_owned(), value });
+            seen.push(Counter::count(format!("session.{}.owes", session.0), "answers", owes as u64));
         }
     }
 
@@ -128,12 +121,10 @@ impl PlatformThread {
         let Some(member) = self.members.get_mut(&session) else { return };
         let looked = match *request {
             Request::RegisterPeek(RegisterPeek { port, address, count, group }) => {
-                let words = self.hub.peek_registers(translate::port_index(port), address, count, group);
+                let words = self.hub.peek_registers(port, address, count, group);
                 words.map(|words| Some(words.iter().flat_map(|word| word.to_le_bytes()).collect()))
             }
-            Request::MemoryRead(read) => {
-                self.hub.peek_memory(translate::port_index(read.port), read.address, read.length)
-            }
+            Request::MemoryRead(read) => self.hub.peek_memory(read.port, read.address, read.length),
             _ => Ok(None),
         };
         let looked = match looked {
@@ -143,13 +134,13 @@ impl PlatformThread {
         };
         if let Some(result) = looked {
             let (reply, payload) = translate::reply(result);
-            let time = translate::time(self.hub.now());
+            let time = self.hub.now();
             return self.send(session, ToSession::Reply { id, time, reply, payload, permit: Some(permit) });
         }
         let access = match *request {
             Request::RegisterPoke(RegisterPoke { port, address, value }) => {
                 let operation = vp_hub::Operation::RegisterWrite { address, value };
-                Some(vp_hub::Access { port: translate::port_index(port), at: None, operation })
+                Some(vp_hub::Access { port, at: None, operation })
             }
             _ => match translate::command(request, payload, member.capabilities, self.hub.ports()) {
                 Some(vp_hub::PartyCommand::Access(access)) => Some(access),
@@ -159,28 +150,12 @@ impl PlatformThread {
         let Some(access) = access else { return };
         let tag = Tag(id.0.into());
         member.held_permits.insert(tag, permit);
-        self.handle(Input::Debug { party: translate::party(session), tag, access });
+        self.handle(Input::Debug { party: session, tag, access });
     }
 }
 
 /// The counters whose names begin with the prefix, in the protocol's form.
 pub(super) fn counters(statistics: &Statistics, prefix: &str) -> Vec<Counter> {
     let chosen = statistics.counters.iter().filter(|counter| counter.name.starts_with(prefix));
-    let counter = |counter: &vp_models::counters::Counter| Counter {
-        name: counter.name.clone(),
-        unit: counter.unit.clone(),
-        value: match &counter.value {
-            Value::Count(count) => CounterValue::Count(*count),
-            Value::Text(text) => CounterValue::Text(text.clone()),
-        },
-    };
-    chosen.map(counter).collect()
-}
-
-fn text(name: &str, text: &str) -> Counter {
-    Counter { name: name.to_owned(), unit: String::new(), value: CounterValue::Text(text.to_owned()) }
-}
-
-fn real(name: &str, unit: &str, value: f64) -> Counter {
-    Counter { name: name.to_owned(), unit: unit.to_owned(), value: CounterValue::Real(value) }
+    chosen.cloned().collect()
 }

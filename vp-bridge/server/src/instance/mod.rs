@@ -266,7 +266,7 @@ impl PlatformThread {
         for (session, member) in &mut self.members {
             member.stream.flush();
             if !member.posted.is_empty() {
-                member.keep_posted(self.hub.waiting(translate::party(*session)));
+                member.keep_posted(self.hub.waiting(*session));
             }
         }
     }

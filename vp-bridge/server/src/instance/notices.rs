@@ -56,7 +56,7 @@ impl PlatformThread {
             Err((code, reason)) => Reply::Failed { code, reason },
         };
         self.sum_up_failures(session);
-        let time = translate::time(self.hub.now());
+        let time = self.hub.now();
         self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), permit: None });
     }
 
@@ -70,32 +70,30 @@ impl PlatformThread {
                 output if self.is_adapted(&output) => self.tell_adapted(output),
                 Output::Completed { party, tag, time, result } => {
                     let (reply, payload) = translate::reply(result);
-                    self.completed(translate::session(party), tag, translate::time(time), reply, payload);
+                    self.completed(party, tag, time, reply, payload);
                 }
-                Output::Request { party, request, port, access } => {
-                    let owner = translate::session(party);
+                Output::Request { party: owner, request, port, access } => {
                     self.owners.asked(request.0, owner);
                     let (asked, payload) = translate::request(port, access);
                     self.send(owner, ToSession::Ask { token: request.0, request: asked, payload });
                 }
                 Output::Level { party, port, level, time } => {
-                    let (session, port) = (translate::session(party), translate::port_id(port));
-                    self.notify_level(session, port, level, translate::time(time));
+                    self.notify_level(party, port, level, time);
                 }
                 Output::PostedFailed { party, time, failure } => {
-                    self.posted_write_failed(translate::session(party), time, &failure);
+                    self.posted_write_failed(party, time, &failure);
                 }
                 Output::Driven { party, port, at, event } => {
-                    self.send_driven(translate::session(party), port, at, event);
+                    self.send_driven(party, port, at, event);
                 }
                 Output::Promised { party, promise } => {
-                    self.send_promise(translate::session(party), promise);
+                    self.send_promise(party, promise);
                 }
                 Output::Expelled { party, failure, .. } => {
-                    self.expelled(translate::session(party), &failure);
+                    self.expelled(party, &failure);
                 }
                 Output::Stopped { party, report } => {
-                    self.tell_stopped(translate::session(party), report);
+                    self.tell_stopped(party, report);
                 }
                 Output::Warning { severity, time, ref text, marks } => {
                     self.announce(severity, time, text, marks);
@@ -107,12 +105,12 @@ impl PlatformThread {
     }
 
     fn is_adapted(&self, output: &Output) -> bool {
-        let is_for = |party| self.adapted.contains(translate::session(party));
-        !matches!(output, Output::Expelled { .. }) && output.party().is_some_and(is_for)
+        !matches!(output, Output::Expelled { .. })
+            && output.party().is_some_and(|party| self.adapted.contains(party))
     }
 
     fn tell_adapted(&mut self, output: Output) {
-        let Some(session) = output.party().map(translate::session) else { return };
+        let Some(session) = output.party() else { return };
         if let Output::Request { request, .. } = &output {
             self.owners.asked(request.0, session);
         }
@@ -164,7 +162,7 @@ impl PlatformThread {
     fn tell_failures(&mut self, session: SessionId) {
         let told = self.members.get_mut(&session).map(|member| member.failures.take());
         for Warned { time, source: _, text, marks } in told.into_iter().flatten() {
-            self.warn(session, translate::time(time), text, marks);
+            self.warn(session, time, text, marks);
         }
     }
 
@@ -174,8 +172,7 @@ impl PlatformThread {
         let mut is_told = false;
         for session in sessions {
             // An observer is somebody else than those whose terminal shows the log.
-            is_told |= self.warn(session, translate::time(time), text.to_owned(), marks)
-                && !self.is_observer(session);
+            is_told |= self.warn(session, time, text.to_owned(), marks) && !self.is_observer(session);
         }
         let name = self.name();
         match (severity, is_told) {

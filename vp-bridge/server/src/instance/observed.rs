@@ -4,7 +4,7 @@ use vp_core::observe::WarningMarks;
 use vp_hub::{Input, Output, Severity};
 use vp_protocols::native::SessionId;
 
-use super::{PlatformThread, translate};
+use super::PlatformThread;
 use crate::ObservePlatforms;
 
 /// Notes that are kept for sessions that come later, at most: each file fails once.
@@ -44,7 +44,7 @@ impl PlatformThread {
         let told = self.not_observed.iter().cloned();
         for text in told.chain(self.hub.recording_failure().map(str::to_owned)).collect::<Vec<_>>() {
             if self.members.contains_key(&session) {
-                self.warn(session, translate::time(time), text, WarningMarks::NONE);
+                self.warn(session, time, text, WarningMarks::NONE);
             } else {
                 let (severity, marks) = (Severity::Warning, WarningMarks::NONE);
                 let warning = Output::Warning { severity, time, text, marks };

@@ -40,47 +40,40 @@ impl StalledPartner {
 impl PlatformThread {
     /// A partner drives something.
     pub(super) fn take_driven(&mut self, session: SessionId, driven: Driven, payload: Bytes) {
-        let party = translate::party(session);
         let Driven { port, at, event } = driven;
         if self.members.get(&session).is_some_and(|member| !member.has_clock) {
             return self.disconnect(session, ErrorCode::ContractBroken, "it drives a port, and has no clock");
         }
         match partner_event::from_event(event, payload) {
-            Ok(event) => {
-                let (port, at) = (translate::port_index(port), translate::from_time(at));
-                self.handle(Input::Driven { party, port, at, event });
-            }
+            Ok(event) => self.handle(Input::Driven { party: session, port, at, event }),
             Err(reason) => self.disconnect(session, ErrorCode::ContractBroken, &reason),
         }
     }
 
     /// A partner promises something.
     pub(super) fn take_promised(&mut self, session: SessionId, promised: Promised) {
-        let promise = vp_hub::Promise {
-            heard: promised.heard,
-            next: promised.next.map_or(Time::MAX, translate::from_time),
-        };
-        self.handle(Input::Promised { party: translate::party(session), promise });
+        let Promised { heard, next } = promised;
+        let promise = vp_hub::Promise { heard, next: next.unwrap_or(Time::MAX) };
+        self.handle(Input::Promised { party: session, promise });
     }
 
     /// Tells a partner what a port drives.
     pub(super) fn send_driven(
         &mut self,
         session: SessionId,
-        port: vp_hub::PortIndex,
+        port: vp_hub::PortId,
         at: Time,
         event: vp_hub::PortEvent,
     ) {
         let (event, payload) = partner_event::to_event(event);
-        let driven = Driven { port: translate::port_id(port), at: translate::time(at), event };
+        let driven = Driven { port, at, event };
         self.notify(session, ToSession::Driven { driven, payload });
     }
 
     /// Tells a partner what the platform promises. What follows another promise replaces it.
     pub(super) fn send_promise(&mut self, session: SessionId, promise: vp_hub::Promise) {
         let vp_hub::Promise { heard, next } = promise;
-        let next = Some(next).filter(|next| *next < Time::MAX);
-        let promised = Promised { heard, next: next.map(translate::time) };
+        let promised = Promised { heard, next: Some(next).filter(|next| *next < Time::MAX) };
         let Some(member) = self.members.get_mut(&session) else { return };
         if !member.stream.replace_promise(promised) {
             self.notify(session, ToSession::Promised(promised));
@@ -95,8 +88,7 @@ impl PlatformThread {
 
     /// Notes for which partner simulated time stands.
     pub(super) fn look_who_holds_time(&mut self) {
-        let held_by = self.hub.held_by().map(|(party, promised)| (translate::session(party), promised));
-        self.standing.look(held_by);
+        self.standing.look(self.hub.held_by());
     }
 
     /// Partners of other protocols promise more when they are asked. Asked are a partner that simulated time

@@ -74,7 +74,7 @@ pub(super) enum Carried {
     /// Done; the adapter is not told.
     Done,
     /// The memory behind a port, for the hub.
-    Share(vp_hub::PortIndex, Vec<DirectRange>),
+    Share(vp_hub::PortId, Vec<DirectRange>),
 }
 
 /// Files of one session.

@@ -2,7 +2,7 @@
 
 use vp_models::platform::{Port, PortKind};
 use vp_protocols::native::{
-    Access, Attach, DebugCommand, ErrorCode, MemoryRead, MemoryWrite, PortId, Posted, RegisterRead,
+    AccessKind, Attach, DebugCommand, ErrorCode, MemoryRead, MemoryWrite, PortId, Posted, RegisterRead,
     RegisterWrite, Request, Role, SessionId,
 };
 
@@ -61,7 +61,7 @@ fn is_observers(command: &SessionCommand) -> bool {
         | Request::RegisterPoke(_)
         | Request::Debug { .. } => true,
         Request::MemoryRead(MemoryRead { access, at, .. })
-        | Request::MemoryWrite(MemoryWrite { access, at, .. }) => (*access, *at) == (Access::Debug, None),
+        | Request::MemoryWrite(MemoryWrite { access, at, .. }) => (*access, *at) == (AccessKind::Debug, None),
         _ => false,
     }
 }

@@ -68,7 +68,7 @@ mod tests {
     use vp_models::memory::MemoryBudget;
     use vp_models::platform::Description;
     use vp_protocols::native::{
-        Access, Attach, Connection, Decoder, MemoryWrite, Message, Phase, PortId, RegisterRead, Request,
+        AccessKind, Attach, Connection, Decoder, MemoryWrite, Message, Phase, PortId, RegisterRead, Request,
         RequestId, Role, TimeMode, emit,
     };
 
@@ -133,7 +133,7 @@ mod tests {
 
     /// `count` writes of `length` bytes, which take no simulated time.
     fn writes(count: usize, length: usize) -> Vec<(Request, Vec<u8>)> {
-        let (address, access, length_) = (0x8000_0000, Access::Debug, u32::try_from(length).unwrap());
+        let (address, access, length_) = (0x8000_0000, AccessKind::Debug, u32::try_from(length).unwrap());
         let write = MemoryWrite {
             port: MEMORY,
             address,

@@ -7,7 +7,7 @@ use vp_models::platform::SaveError;
 use vp_protocols::native::{ErrorCode, Reply, RequestId, SessionId};
 
 use super::message::ToSession;
-use super::{Failure, PlatformThread, translate};
+use super::{Failure, PlatformThread};
 
 impl PlatformThread {
     /// Saves the platform for a session, or reads on in what was saved for it. One that has read the last byte keeps nothing.
@@ -23,7 +23,7 @@ impl PlatformThread {
             true => Ok(bytes),
             false => Err((ErrorCode::BadRange, format!("byte {first} of {}", bytes.len()))),
         });
-        let time = translate::time(self.hub.now());
+        let time = self.hub.now();
         self.sum_up_failures(session);
         let told = match saved {
             Ok(bytes) => {

@@ -395,7 +395,7 @@ mod tests {
                 value: CounterValue::Text("x".repeat(1000)),
             };
             let counters = (0..20).map(counter).collect();
-            stream.send(ToSession::Statistics { id, time: Time(0), counters, first: 0 });
+            stream.send(ToSession::Statistics { id, time: Time::ZERO, counters, first: 0 });
             made += 1;
         }
         stream.flush();

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use vp_core::Time;
 use vp_hub::{DirectRange, PartyCommand, Tag};
 use vp_models::platform::PortKind;
 use vp_protocols::native::{
-    self, ErrorCode, OpenRing, PortId, RegisterRead, RegisterWrite, Reply, Request, RequestId, SessionId,
+    ErrorCode, OpenRing, PortId, RegisterRead, RegisterWrite, Reply, Request, RequestId, SessionId,
     ShareMemory, SharedRegion,
 };
 use vp_shm::ring::{self, Access};
@@ -84,15 +85,13 @@ impl PlatformThread {
                 Err(error) => return refuse(ErrorCode::Unsupported, &error.to_string()),
             }
         }
-        let (party, port) = (translate::party(session), translate::port_index(share.port));
-        self.hub.access_directly(party, port, parts).map_err(refused)
+        self.hub.access_directly(session, share.port, parts).map_err(refused)
     }
 
     fn open_ring(&mut self, session: SessionId, open: OpenRing, files: Vec<File>) -> Result<(), Failure> {
         let OpenRing { port, line } = open;
-        let party = translate::party(session);
-        self.hub.initiated(party, translate::port_index(port), &[PortKind::Registers]).map_err(refused)?;
-        if !self.hub.holds(party, translate::port_index(line), vp_hub::Role::Sink) {
+        self.hub.initiated(session, port, &[PortKind::Registers]).map_err(refused)?;
+        if !self.hub.holds(session, line, vp_hub::Role::Sink) {
             let reason = format!("port {} is not attached as sink", line.0);
             return Err((ErrorCode::NotAttached, reason));
         }
@@ -119,11 +118,10 @@ impl PlatformThread {
 
     /// Closes a session's ring if a port that belongs to it was detached: nothing more is taken from it.
     pub(super) fn close_ring_without_ports(&mut self, session: SessionId) {
-        let party = translate::party(session);
         let Some(member) = self.members.get_mut(&session) else { return };
         let is_held = |ring: &Ring| {
-            self.hub.holds(party, translate::port_index(ring.port), vp_hub::Role::Initiator)
-                && self.hub.holds(party, translate::port_index(ring.line), vp_hub::Role::Sink)
+            self.hub.holds(session, ring.port, vp_hub::Role::Initiator)
+                && self.hub.holds(session, ring.line, vp_hub::Role::Sink)
         };
         if member.ring.as_ref().is_some_and(|ring| !is_held(ring)) {
             member.ring = None;
@@ -140,7 +138,7 @@ impl PlatformThread {
     fn open_rings(&self) -> impl Iterator<Item = (SessionId, &Ring)> {
         let rings =
             self.members.iter().filter_map(|(session, member)| Some((*session, member.ring.as_ref()?)));
-        rings.filter(|(session, _)| self.hub.waiting(translate::party(*session)) < JOBS)
+        rings.filter(|(session, _)| self.hub.waiting(*session) < JOBS)
     }
 
     /// Returns true if an access waits in a ring.
@@ -190,7 +188,7 @@ impl PlatformThread {
             let Some(member) = self.members.get_mut(&session) else { return };
             member.stream.note_access();
             let permit = member.stream.permits().permit(0);
-            let (at, capabilities) = (at.map(native::Time), member.capabilities);
+            let (at, capabilities) = (at.map(Time::ps), member.capabilities);
             let write =
                 |value| translate::register_write(RegisterWrite { port, address, value, at }, capabilities);
             let asked = match access {
@@ -216,14 +214,14 @@ fn refused(failure: vp_hub::Failure) -> Failure {
 
 impl Member {
     /// Answers the first access of the session's ring that is not answered.
-    pub(super) fn answer_in_ring(&mut self, reply: &Reply, time: native::Time) {
+    pub(super) fn answer_in_ring(&mut self, reply: &Reply, time: Time) {
         let (code, value) = match reply {
             Reply::Value { value } => (0, *value),
             Reply::Failed { code, .. } => (u16::from(*code), 0),
             _ => (0, 0),
         };
         if let Some(ring) = &mut self.ring {
-            ring.server.answer(u32::from(code), value, time.0);
+            ring.server.answer(u32::from(code), value, time.as_ps());
         }
     }
 }

@@ -6,29 +6,12 @@ use vp_core::observe::WarningMarks;
 use vp_models::device::Identity;
 use vp_models::platform;
 use vp_protocols::native::{
-    self, Access, Activity, Capabilities, DebugEvent, ErrorCode, Hit, MemoryRead, MemoryWrite, Notice, Port,
-    PortId, PortKind, Posted, RegisterRead, RegisterWrite, Reply, Request, Role, Roles, SessionId,
-    StopReport, StopWhy, TimeMode, Until, Why,
+    self, Capabilities, ErrorCode, MemoryRead, MemoryWrite, Notice, Port, PortId, PortKind, Posted,
+    RegisterRead, RegisterWrite, Reply, Request, Roles, TimeMode,
 };
 
-pub(super) fn party(session: SessionId) -> vp_hub::PartyId {
-    vp_hub::PartyId(session.0)
-}
-
-pub(super) fn session(party: vp_hub::PartyId) -> SessionId {
-    SessionId(party.0)
-}
-
-pub(super) fn time(time: Time) -> native::Time {
-    native::Time(time.as_ps())
-}
-
-pub(super) fn from_time(time: native::Time) -> Time {
-    Time::ps(time.0)
-}
-
 /// A warning with its marks, if it has any.
-pub(super) fn warning(time: native::Time, text: String, marks: WarningMarks) -> Notice {
+pub(super) fn warning(time: Time, text: String, marks: WarningMarks) -> Notice {
     let WarningMarks { refused, lacking } = marks;
     let set = [(refused, native::WarningMarks::REFUSED), (lacking, native::WarningMarks::LACKING)];
     let marks: native::WarningMarks =
@@ -39,14 +22,6 @@ pub(super) fn warning(time: native::Time, text: String, marks: WarningMarks) -> 
     }
 }
 
-pub(super) fn port_index(port: PortId) -> vp_hub::PortIndex {
-    vp_hub::PortIndex(port.0)
-}
-
-pub(super) fn port_id(port: vp_hub::PortIndex) -> PortId {
-    PortId(port.0)
-}
-
 /// The ports in the platform's order, which is that of their numbers.
 pub(super) fn ports(ports: &[platform::Port]) -> Vec<Port> {
     let port = |port: &platform::Port| {
@@ -55,11 +30,10 @@ pub(super) fn ports(ports: &[platform::Port]) -> Vec<Port> {
             platform::PortKind::Irq => PortKind::Irq,
             platform::PortKind::Axi | platform::PortKind::Stream => PortKind::Axi,
         };
-        let roles: Vec<Role> = vp_hub::roles(port.kind).iter().map(|&of| role(of)).collect();
         Port {
             name: port.name.to_owned(),
             kind,
-            roles: Roles::of(&roles),
+            roles: Roles::of(vp_hub::roles(port.kind)),
             base: port.base,
             size: port.size,
             width: u16::try_from(port.width).unwrap_or(u16::MAX),
@@ -73,24 +47,6 @@ pub(super) fn device(identity: Identity) -> native::Device {
     native::Device { kind: kind.to_owned(), compatible, register_map: register_map.map(str::to_owned) }
 }
 
-pub(super) fn role(role: vp_hub::Role) -> Role {
-    match role {
-        vp_hub::Role::Initiator => Role::Initiator,
-        vp_hub::Role::Target => Role::Target,
-        vp_hub::Role::Source => Role::Source,
-        vp_hub::Role::Sink => Role::Sink,
-    }
-}
-
-pub(super) fn from_role(role: Role) -> vp_hub::Role {
-    match role {
-        Role::Initiator => vp_hub::Role::Initiator,
-        Role::Target => vp_hub::Role::Target,
-        Role::Source => vp_hub::Role::Source,
-        Role::Sink => vp_hub::Role::Sink,
-    }
-}
-
 /// The hub's mode of time for a session's mode; the caller that reads the clock does the pacing.
 pub(super) fn time_mode(mode: TimeMode) -> vp_hub::TimeMode {
     match mode {
@@ -99,25 +55,9 @@ pub(super) fn time_mode(mode: TimeMode) -> vp_hub::TimeMode {
     }
 }
 
-pub(super) fn activity(activity: vp_hub::Activity) -> Activity {
-    match activity {
-        vp_hub::Activity::Running => Activity::Running,
-        vp_hub::Activity::Held => Activity::Held,
-        vp_hub::Activity::Idle => Activity::Idle,
-        vp_hub::Activity::Deadlocked => Activity::Deadlocked,
-    }
-}
-
-fn kind(access: Access) -> vp_hub::AccessKind {
-    match access {
-        Access::Timed => vp_hub::AccessKind::Timed,
-        Access::Debug => vp_hub::AccessKind::Debug,
-    }
-}
-
 /// Times for a request's begin are obeyed if that was agreed upon.
-fn begin(at: Option<native::Time>, capabilities: Capabilities) -> Option<Time> {
-    at.filter(|_| capabilities.contains(Capabilities::SCHEDULED)).map(from_time)
+fn begin(at: Option<Time>, capabilities: Capabilities) -> Option<Time> {
+    at.filter(|_| capabilities.contains(Capabilities::SCHEDULED))
 }
 
 /// Translates a session's request into a command of the hub; `None`: nothing that concerns the hub.
@@ -130,38 +70,24 @@ pub(super) fn command(
     Some(match *request {
         Request::Attach(attach) => {
             let range = attach.range.map(|range| range.base..range.base.saturating_add(range.size));
-            vp_hub::PartyCommand::Attach {
-                port: port_index(attach.port),
-                role: from_role(attach.role),
-                range,
-            }
+            vp_hub::PartyCommand::Attach { port: attach.port, role: attach.role, range }
         }
-        Request::Detach { port } => vp_hub::PartyCommand::Detach { port: port_index(port) },
+        Request::Detach { port } => vp_hub::PartyCommand::Detach { port },
         Request::RegisterRead(read) => vp_hub::PartyCommand::Access(register_read(read, capabilities)),
         Request::RegisterWrite(write) => vp_hub::PartyCommand::Access(register_write(write, capabilities)),
         Request::MemoryRead(MemoryRead { port, address, length, access, at, .. }) => {
             vp_hub::PartyCommand::Access(vp_hub::Access {
-                port: port_index(port),
+                port,
                 at: begin(at, capabilities),
-                operation: vp_hub::Operation::MemoryRead { address, length, kind: kind(access) },
+                operation: vp_hub::Operation::MemoryRead { address, length, kind: access },
             })
         }
         Request::MemoryWrite(write) => {
             vp_hub::PartyCommand::Access(memory_write(write, payload, capabilities, ports))
         }
-        Request::Advance { until } => vp_hub::PartyCommand::Advance(match until {
-            Until::Time(time) => vp_hub::Until::Time(from_time(time)),
-            Until::Interrupt { port, limit } => {
-                vp_hub::Until::Interrupt { port: port_index(port), limit: limit.map(from_time) }
-            }
-            Until::Idle => vp_hub::Until::Idle,
-        }),
-        Request::Step { to } => vp_hub::PartyCommand::Step { to: from_time(to) },
+        Request::Advance { until } => vp_hub::PartyCommand::Advance(until),
+        Request::Step { to } => vp_hub::PartyCommand::Step { to },
         Request::Clock { reaction, quantum } => {
-            let reaction = match reaction {
-                native::Reaction::NextEdge => vp_hub::Reaction::NextEdge,
-                native::Reaction::SameEdge => vp_hub::Reaction::SameEdge,
-            };
             vp_hub::PartyCommand::Clock(vp_hub::Clock { reaction, quantum })
         }
         Request::Reset => vp_hub::PartyCommand::Reset,
@@ -198,13 +124,13 @@ pub(super) fn posted(
 pub(super) fn register_read(read: RegisterRead, capabilities: Capabilities) -> vp_hub::Access {
     let RegisterRead { port, address, at } = read;
     let operation = vp_hub::Operation::RegisterRead { address };
-    vp_hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
+    vp_hub::Access { port, at: begin(at, capabilities), operation }
 }
 
 pub(super) fn register_write(write: RegisterWrite, capabilities: Capabilities) -> vp_hub::Access {
     let RegisterWrite { port, address, value, at } = write;
     let operation = vp_hub::Operation::RegisterWrite { address, value };
-    vp_hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
+    vp_hub::Access { port, at: begin(at, capabilities), operation }
 }
 
 /// Memory is written, and a stream is sent into, by the same message. What writes a stream by strobes is no sending, and
@@ -219,22 +145,16 @@ fn memory_write(
     let MemoryWrite { port, address, access, at, .. } = write;
     let is_stream =
         ports.get(usize::from(port.0)).is_some_and(|port| port.kind == platform::PortKind::Stream);
-    let kind = kind(access);
     let operation = match is_stream && strobes.is_none() {
-        true => vp_hub::Operation::StreamSend { data, kind },
-        false => vp_hub::Operation::MemoryWrite { address, data, strobes, kind },
+        true => vp_hub::Operation::StreamSend { data, kind: access },
+        false => vp_hub::Operation::MemoryWrite { address, data, strobes, kind: access },
     };
-    vp_hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
+    vp_hub::Access { port, at: begin(at, capabilities), operation }
 }
 
 /// Translates an access of the hub into the request to the memory's owner, with its payload.
-pub(super) fn request(port: vp_hub::PortIndex, access: vp_hub::MemoryAccess) -> (Request, Bytes) {
-    let vp_hub::MemoryAccess { address, length, write, kind, axi_id, at } = access;
-    let (port, at) = (port_id(port), at.map(time));
-    let access = match kind {
-        vp_hub::AccessKind::Timed => Access::Timed,
-        vp_hub::AccessKind::Debug => Access::Debug,
-    };
+pub(super) fn request(port: PortId, access: vp_hub::MemoryAccess) -> (Request, Bytes) {
+    let vp_hub::MemoryAccess { address, length, write, kind: access, axi_id, at } = access;
     let Some((data, strobes)) = write else {
         let read = MemoryRead { port, address, length, access, axi_id, at };
         return (Request::MemoryRead(read), Bytes::new());
@@ -269,16 +189,9 @@ pub(super) fn reply(result: Result<vp_hub::Completion, vp_hub::Failure>) -> (Rep
         Ok(vp_hub::Completion::Done) => Reply::Done,
         Ok(vp_hub::Completion::Value(value)) => Reply::Value { value },
         Ok(vp_hub::Completion::Data(data)) => return (Reply::Data, data),
-        Ok(vp_hub::Completion::Stepped { next }) => Reply::Stepped { next: next.map(time) },
-        Ok(vp_hub::Completion::Stopped(report)) => Reply::Stopped(Box::new(self::report(report))),
-        Ok(vp_hub::Completion::Reached(why)) => Reply::Reached {
-            why: match why {
-                vp_hub::Why::Time => Why::Time,
-                vp_hub::Why::Interrupt => Why::Interrupt,
-                vp_hub::Why::Idle => Why::Idle,
-                vp_hub::Why::Deadlock { report } => Why::Deadlock { report },
-            },
-        },
+        Ok(vp_hub::Completion::Stepped { next }) => Reply::Stepped { next },
+        Ok(vp_hub::Completion::Stopped(report)) => Reply::Stopped(Box::new(report)),
+        Ok(vp_hub::Completion::Reached(why)) => Reply::Reached { why },
         Err(vp_hub::Failure { kind, reason }) => Reply::Failed { code: error_code(kind), reason },
     };
     (reply, Bytes::new())
@@ -321,32 +234,4 @@ fn failure_kind(code: ErrorCode) -> vp_hub::FailureKind {
         ErrorCode::OutOfMemory => vp_hub::FailureKind::OutOfMemory,
         _ => vp_hub::FailureKind::SlaveError,
     }
-}
-
-/// Translates what a debugger is told of time that stands.
-pub(super) fn report(report: vp_hub::StopReport) -> StopReport {
-    let vp_hub::StopReport { by, time: since, why, hits } = report;
-    let why = match why {
-        vp_hub::StopWhy::Asked => StopWhy::Asked,
-        vp_hub::StopWhy::Stepped => StopWhy::Stepped,
-        vp_hub::StopWhy::Breakpoint => StopWhy::Breakpoint,
-    };
-    let hit = |vp_hub::Hit { breakpoint, time: at, seen }| Hit {
-        breakpoint,
-        time: time(at),
-        seen: match seen {
-            vp_hub::DebugEvent::Register { write, address, value } => {
-                DebugEvent::Register { write, address, value }
-            }
-            vp_hub::DebugEvent::Interrupt => DebugEvent::Interrupt,
-            vp_hub::DebugEvent::Layer { end, unit, number, label } => {
-                DebugEvent::Layer { end, unit, number, label }
-            }
-            vp_hub::DebugEvent::Burst { port, write, id, address, bytes } => {
-                DebugEvent::Burst { port: port_id(port), write, id, address, bytes }
-            }
-            vp_hub::DebugEvent::Time => DebugEvent::Time,
-        },
-    };
-    StopReport { by: session(by), time: time(since), why, hits: hits.into_iter().map(hit).collect() }
 }

@@ -194,11 +194,7 @@ impl<'a> Words<'a> {
 }
 
 fn number(text: &str) -> Result<u64, CommandError> {
-    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => u64::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    parsed.or_else(|_| wrong(format!("`{text}` is no number: write 4096 or 0x1000")))
+    super::super::live::number(text).or_else(wrong)
 }
 
 fn small<T: TryFrom<u64>>(text: &str) -> Result<T, CommandError> {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use vp_client::native::counters::{count, text};
 use vp_client::native::{
     Accesses, BreakOn, Breakpoint, Capabilities, CounterValue, DebugCommand, DebugEvent, Hit, PortId,
-    PortKind, Reply, Request, RequestId, SessionId, SetBreakpoint, StopReport, StopWhy, Time as WireTime,
+    PortKind, Range, Reply, Request, RequestId, SessionId, SetBreakpoint, StopReport, StopWhy,
 };
 use vp_client::{Client, Error, Handler};
 use vp_core::Time;
@@ -15,7 +16,7 @@ use vp_models::backlog::{Backlog, warnings_left_out};
 use vp_models::platform::DeviceRegisters;
 use vp_transport::Address;
 
-use super::super::live::{self, WhichArgs, count, text};
+use super::super::live::{self, WhichArgs};
 use super::super::{Failure, text as show};
 use super::command::{self, Break, Command, On};
 use super::complete::Names;
@@ -65,8 +66,8 @@ impl Handler for Notices {
         self.stops.push(report);
     }
 
-    fn warning(&mut self, time: WireTime, text: String) {
-        self.warnings.push(format!("{}: {text}", Time::ps(time.0)));
+    fn warning(&mut self, time: Time, text: String) {
+        self.warnings.push(format!("{}: {text}", time));
     }
 }
 
@@ -202,7 +203,7 @@ impl Debugger {
         let until = match until {
             None => None,
             Some(time) => {
-                let on = BreakOn::Time { time: WireTime(time.as_ps()) };
+                let on = BreakOn::Time(time);
                 let once = Breakpoint { on, skip: 0, once: true };
                 Some(self.session.debug_break(once).map_err(Failure::new)?)
             }
@@ -250,7 +251,7 @@ impl Debugger {
                 return Ok(report);
             }
             let waited = began.elapsed().as_secs_f64();
-            let time = Time::ps(report.time.0);
+            let time = report.time;
             return Err(Failure::new(format!(
                 "nothing has stopped time within {waited:.0} s: it is {time}, and stands now"
             ))
@@ -261,7 +262,7 @@ impl Debugger {
     /// Report of a stop, in a line.
     fn stop_line(&self, report: &StopReport) -> String {
         let StopReport { by, time, why, hits } = report;
-        let mut text = format!("stopped at {}", Time::ps(time.0));
+        let mut text = format!("stopped at {}", time);
         match *by {
             // Time stands from the beginning on: `vp serve --stopped`.
             SessionId(0) => {}
@@ -277,7 +278,7 @@ impl Debugger {
         text
     }
 
-    fn hit(&self, hit: &Hit, stopped: WireTime) -> String {
+    fn hit(&self, hit: &Hit, stopped: Time) -> String {
         let what = match &hit.seen {
             DebugEvent::Register { write, address, value } => {
                 let how = if *write { "written" } else { "read" };
@@ -297,7 +298,7 @@ impl Debugger {
         };
         let when = match hit.time == stopped {
             true => String::new(),
-            false => format!(" at {}", Time::ps(hit.time.0)),
+            false => format!(" at {}", hit.time),
         };
         match hit.breakpoint {
             Some(number) => format!("{what}{when} (breakpoint {number})"),
@@ -339,10 +340,12 @@ impl Debugger {
                 self.check_unit(&unit)?;
                 BreakOn::Layer { unit, end }
             }
-            On::Memory { port, address, length, access } => {
-                BreakOn::Memory { port: self.memory(&port)?, base: address, size: length, access }
-            }
-            On::Time(time) => BreakOn::Time { time: WireTime(time.as_ps()) },
+            On::Memory { port, address, length, access } => BreakOn::Memory {
+                port: self.memory(&port)?,
+                range: Range { base: address, size: length },
+                access,
+            },
+            On::Time(time) => BreakOn::Time(time),
         };
         let breakpoint = Breakpoint { on, skip, once };
         let shown = self.breakpoint_text(&breakpoint);
@@ -379,11 +382,11 @@ impl Debugger {
                 let unit = if unit.is_empty() { "any unit" } else { unit };
                 format!("{} of a layer of {unit}", if *end { "end" } else { "beginning" })
             }
-            BreakOn::Memory { port, base, size, access: how } => {
+            BreakOn::Memory { port, range: Range { base, size }, access: how } => {
                 let name = self.session.port(*port).map_or("?", |port| &port.name);
                 format!("{}{size} bytes at {base:#x} of {name}", access(*how))
             }
-            BreakOn::Time { time } => format!("time {}", Time::ps(time.0)),
+            BreakOn::Time(time) => format!("time {time}"),
         };
         if breakpoint.skip > 0 {
             text += &format!(", after {}", show::counted(breakpoint.skip.into(), "time"));
@@ -400,8 +403,8 @@ impl Debugger {
             writeln!(out, "no breakpoints")?;
         }
         let own: SessionId = self.session.welcome().session;
-        for SetBreakpoint { number, session, breakpoint, hits } in &state.breakpoints {
-            let whose = if *session == own { String::new() } else { format!(", session {}'s", session.0) };
+        for SetBreakpoint { number, by, breakpoint, hits } in &state.breakpoints {
+            let whose = if *by == own { String::new() } else { format!(", session {}'s", by.0) };
             let hits = show::counted((*hits).into(), "hit");
             writeln!(out, "{number:>3}  {:>8}  {}{whose}", hits, self.breakpoint_text(breakpoint))?;
         }
@@ -414,7 +417,7 @@ impl Debugger {
         }
         let state = self.session.debug_state().map_err(Failure::new)?;
         let own = self.session.welcome().session;
-        for set in state.breakpoints.iter().filter(|set| set.session == own) {
+        for set in state.breakpoints.iter().filter(|set| set.by == own) {
             self.session.debug_clear(set.number).map_err(Failure::new)?;
         }
         Ok(())
@@ -519,16 +522,16 @@ mod tests {
     fn of_what_the_server_tells_the_latest_is_kept_and_the_rest_is_counted() {
         let mut notices = Notices::default();
         for time in 0..100 {
-            notices.warning(WireTime(time), format!("warning {time}"));
+            notices.warning(Time::ps(time), format!("warning {time}"));
             let (by, why) = (SessionId(1), StopWhy::Asked);
-            notices.stopped(StopReport { by, time: WireTime(time), why, hits: Vec::new() });
+            notices.stopped(StopReport { by, time: Time::ps(time), why, hits: Vec::new() });
         }
         let told = notices.take_warnings();
         assert_eq!(told.len(), 1 + MOST_NOTICES + 1);
         assert_eq!(told[0], "36 warnings before these left out: nobody asked for them");
         assert!(told[1].ends_with("warning 36") && told[MOST_NOTICES].ends_with("warning 99"), "{told:?}");
         assert!(told[MOST_NOTICES + 1].starts_with("36 reports of a stop left out"), "{told:?}");
-        assert_eq!(notices.stops.pop().map(|report| report.time), Some(WireTime(36)));
+        assert_eq!(notices.stops.pop().map(|report| report.time), Some(Time::ps(36)));
         assert_eq!(notices.take_warnings(), Vec::<String>::new());
     }
 }

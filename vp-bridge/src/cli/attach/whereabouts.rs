@@ -5,12 +5,12 @@
 
 use std::io::{self, Write};
 
+use vp_client::native::counters::{count, text};
 use vp_client::native::{Counter, PortId};
 use vp_client::{Client, Handler};
 use vp_core::Time;
 use vp_models::platform::DeviceRegisters;
 
-use super::super::live::{count, text};
 use super::super::{Failure, Verdict, live};
 use crate::cli::out;
 

@@ -16,7 +16,7 @@ use vp_host::LocalHost;
 use vp_host::trace::player::{self, Outcome, PlayOptions};
 use vp_host::trace::{Trace, discover};
 use vp_host::{Host, Statistics, Warning};
-use vp_hub::{Clock, Hub, LinkedPort, PinEvent, PortIndex, Role, TimeMode};
+use vp_hub::{Clock, Hub, LinkedPort, PinEvent, PortId, Role, TimeMode};
 use vp_models::platform::{Description, DeviceDescription, Platform, Port};
 
 use super::attach_device::device_end;
@@ -198,7 +198,7 @@ fn link(host: &mut LocalHost, part: Platform, ends: Vec<(&str, Role)>) -> Result
     let index = |platform: &Platform, name: &str| {
         let place = platform.ports().iter().position(|port| port.name == name);
         let place = place.ok_or_else(|| Failure::new(format!("the platform has no port {name}")));
-        place.map(|place| PortIndex(place as u16))
+        place.map(|place| PortId(place as u16))
     };
     let link = |(name, role): (&str, Role)| {
         Ok(LinkedPort { there: index(host.platform(), name)?, role, here: index(&part, name)? })

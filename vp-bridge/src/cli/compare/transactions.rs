@@ -346,7 +346,7 @@ impl Bursts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vp_hub::PortIndex;
+    use vp_hub::PortId;
 
     #[test]
     fn transfers_are_taken_one_an_edge_while_ready_is_high() {
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn data_and_responses_find_their_bursts() {
         let axi = |at, event| PinEvent {
-            port: PortIndex(0),
+            port: PortId(0),
             role: Role::Initiator,
             at: Time::ns(at),
             event: PortEvent::Axi(event),

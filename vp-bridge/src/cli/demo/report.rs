@@ -203,7 +203,7 @@ pub(super) fn record(ran: &DemoRun, platform: &str) -> Record {
         .with("cycles_per_image", mean_cycles(inferences.iter().map(Inference::time), period))
         .with("event_hash", statistics.text("events.hash"))
         .with("layers", figures(ran, period).map(layer).collect::<Vec<_>>())
-        .with("counters", record::counters(statistics))
+        .with("counters", record::counters(&statistics.counters))
 }
 
 /// Shows where the time went, layer by layer.

@@ -9,7 +9,8 @@ pub(super) mod stats;
 pub(super) mod status;
 
 use super::Failure;
-use vp_client::native::{Capabilities, Counter, CounterValue, PortId, PortKind};
+use vp_client::native::counters::text;
+use vp_client::native::{Capabilities, Counter, PortId, PortKind};
 use vp_client::{Client, Credentials, Handler, Options, SilenceLimit};
 use vp_models::platform::{Description, DeviceRegisters};
 use vp_transport::Address;
@@ -107,15 +108,8 @@ impl WhichArgs {
 
 /// Reads the description that the platform is built from, as the server says.
 fn description<H: Handler>(look: &mut Client<H>) -> Result<Description, Failure> {
-    let name = "platform.description";
-    let counters = look.counters(name).map_err(Failure::new)?;
-    let text =
-        counters.iter().find(|counter| counter.name == name).and_then(|counter| match &counter.value {
-            CounterValue::Text(text) => Some(text),
-            _ => None,
-        });
-    let text = text.ok_or_else(|| Failure::new("the server does not say what its platform is"))?;
-    Description::parse(text).map_err(|error| Failure::new(format!("the server's platform: {error}")))
+    let counters = look.counters(vp_remote::DESCRIPTION).map_err(Failure::new)?;
+    vp_remote::described(&counters).map_err(Failure::new)
 }
 
 /// The registers of the platform's device, by name, and their port.
@@ -125,18 +119,6 @@ pub(super) fn device_registers<H: Handler>(
     let registers = DeviceRegisters::of(&description(look)?);
     let port = look.first(PortKind::Csb).ok_or_else(|| Failure::new("the platform has no registers"))?;
     Ok((registers, port))
-}
-
-fn json(counters: &[Counter]) -> serde_json::Value {
-    let entry = |counter: &Counter| {
-        let value = match &counter.value {
-            CounterValue::Count(count) => (*count).into(),
-            CounterValue::Real(real) => (*real).into(),
-            CounterValue::Text(text) => text.as_str().into(),
-        };
-        (counter.name.clone(), value)
-    };
-    serde_json::Value::Object(counters.iter().map(entry).collect())
 }
 
 /// Returns what a platform does or waits for, from what it says of itself.
@@ -161,29 +143,8 @@ pub(super) fn line(standing: &[Counter], level: u64) -> String {
     line
 }
 
-pub(super) fn count(counters: &[Counter], name: &str) -> Option<u64> {
-    counters.iter().find(|counter| counter.name == name).and_then(|counter| match counter.value {
-        CounterValue::Count(count) => Some(count),
-        _ => None,
-    })
-}
-
-pub(super) fn text<'a>(counters: &'a [Counter], name: &str) -> Option<&'a str> {
-    counters.iter().find(|counter| counter.name == name).and_then(|counter| match &counter.value {
-        CounterValue::Text(text) => Some(text.as_str()),
-        _ => None,
-    })
-}
-
-fn real(counters: &[Counter], name: &str) -> Option<f64> {
-    counters.iter().find(|counter| counter.name == name).and_then(|counter| match counter.value {
-        CounterValue::Real(real) => Some(real),
-        _ => None,
-    })
-}
-
 /// A number as people write it.
-fn number(text: &str) -> Result<u64, String> {
+pub(super) fn number(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),

@@ -1,11 +1,12 @@
 //! `vp stats`: the counters of a platform that runs.
 
+use super::super::record;
 use super::super::{Failure, Verdict, text};
-use super::{LookArgs, ObserverSession, json};
+use super::{LookArgs, ObserverSession};
 use crate::cli::out;
 use std::io::Write;
 use std::time::{Duration, Instant};
-use vp_client::native::{Counter, CounterValue};
+use vp_client::native::{Counter, CounterValue, counters};
 use vp_models::counters::explanation;
 
 #[derive(Debug, clap::Args)]
@@ -67,8 +68,8 @@ fn show(args: &Args, counters: &[Counter], before: &[Counter]) -> Result<(), Fai
     let mut out = out::stdout();
     if args.json {
         match args.watch {
-            None => writeln!(out, "{:#}", json(counters))?,
-            Some(_) => writeln!(out, "{}", json(counters))?,
+            None => writeln!(out, "{:#}", record::counters(counters))?,
+            Some(_) => writeln!(out, "{}", record::counters(counters))?,
         }
         return Ok(out.flush()?);
     }
@@ -78,7 +79,7 @@ fn show(args: &Args, counters: &[Counter], before: &[Counter]) -> Result<(), Fai
         let Counter { name, unit, value } = counter;
         let line = match value {
             CounterValue::Count(count) => {
-                let more = super::count(before, name).map_or(0, |before| count.saturating_sub(before));
+                let more = counters::count(before, name).map_or(0, |before| count.saturating_sub(before));
                 let more = if more > 0 { format!("  +{}", text::grouped(more)) } else { String::new() };
                 format!("{:>20} {unit:<11}{more}", text::grouped(*count))
             }

@@ -1,9 +1,11 @@
 //! `vp status`: what goes on at a server's platforms.
 
+use super::super::record;
 use super::super::{Failure, Verdict, text};
-use super::{LookArgs, json, real};
+use super::LookArgs;
 use crate::cli::out;
 use std::io::Write;
+use vp_client::native::counters::{self, count, real};
 use vp_client::native::{Counter, CounterValue, PortKind};
 use vp_core::Time;
 
@@ -47,7 +49,7 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
     if args.json {
         let platform = |seen: &ServerStatus| {
             let all = [&seen.standing[..], &seen.traffic].concat();
-            (seen.name.clone(), json(&all))
+            (seen.name.clone(), record::counters(&all))
         };
         writeln!(out, "{:#}", serde_json::Value::Object(seen.iter().map(platform).collect()))?;
         return Ok(Verdict::Right);
@@ -79,12 +81,12 @@ fn look_at(args: &Args, name: &str) -> Result<ServerStatus, Failure> {
 
 fn write_platform(out: &mut impl Write, seen: &ServerStatus) -> std::io::Result<()> {
     let ServerStatus { name, standing, .. } = seen;
-    let said = |name: &str| super::text(standing, name).unwrap_or("?");
-    let stopped = super::text(standing, "stopped").map(|by| format!(", stopped by a debugger ({by})"));
+    let said = |name: &str| counters::text(standing, name).unwrap_or("?");
+    let stopped = counters::text(standing, "stopped").map(|by| format!(", stopped by a debugger ({by})"));
     let activity = super::activity(standing);
     writeln!(out, "{name}: {}, {activity}{}", said("platform"), stopped.unwrap_or_default())?;
     let (time, wall) =
-        (Time::ps(super::count(standing, "time").unwrap_or(0)), real(standing, "wall").unwrap_or(0.0));
+        (Time::ps(count(standing, "time").unwrap_or(0)), real(standing, "wall").unwrap_or(0.0));
     let simulated = time.as_ps() as f64 * 1e-12;
     let ratio = if wall > 0.0 { simulated / wall } else { 0.0 };
     writeln!(
@@ -98,7 +100,7 @@ fn write_platform(out: &mut impl Write, seen: &ServerStatus) -> std::io::Result<
         (!number.contains('.')).then_some((number, counter))
     });
     for (number, counter) in sessions {
-        let of = |what: &str| super::text(standing, &format!("session.{number}.{what}"));
+        let of = |what: &str| counters::text(standing, &format!("session.{number}.{what}"));
         let mut line = shown(&counter.value);
         for agent in [of("agent"), of("token")].into_iter().flatten() {
             line += &format!(", {agent}");
@@ -107,7 +109,7 @@ fn write_platform(out: &mut impl Write, seen: &ServerStatus) -> std::io::Result<
         line += &format!(", for {}", seconds(since));
         line += &of("observer").map_or_else(String::new, |observer| format!(": {observer}"));
         line += &of("waits").map_or_else(String::new, |waits| format!(": waits for {waits}"));
-        if let Some(owes) = super::count(standing, &format!("session.{number}.owes")) {
+        if let Some(owes) = count(standing, &format!("session.{number}.owes")) {
             line += &format!("; owes the platform {}", text::counted(owes, "answer"));
         }
         writeln!(out, "  session    {line}")?;
@@ -126,17 +128,17 @@ fn write_platform(out: &mut impl Write, seen: &ServerStatus) -> std::io::Result<
         };
         writeln!(out, "  {label:<10} {name:<10} {state}")?;
     }
-    if let Some(unfinished) = super::text(standing, "unfinished") {
+    if let Some(unfinished) = counters::text(standing, "unfinished") {
         writeln!(out, "  unfinished {}", unfinished.replace("; ", "\n             "))?;
     }
     write_traffic(out, seen, time)
 }
 
 fn write_traffic(out: &mut impl Write, seen: &ServerStatus, time: Time) -> std::io::Result<()> {
-    let period = super::count(&seen.standing, "period").unwrap_or(1).max(1);
+    let period = count(&seen.standing, "period").unwrap_or(1).max(1);
     for interface in &seen.interfaces {
         for direction in ["read", "write"] {
-            let of = |what: &str| super::count(&seen.traffic, &format!("{interface}.{direction}.{what}"));
+            let of = |what: &str| count(&seen.traffic, &format!("{interface}.{direction}.{what}"));
             let Some(bytes) = of("bytes").filter(|bytes| *bytes > 0) else { continue };
             let a_cycle = bytes as f64 / (time.as_ps() as f64 / period as f64).max(1.0);
             let a_second = bytes as f64 / (time.as_ps() as f64 * 1e-12).max(1e-12);

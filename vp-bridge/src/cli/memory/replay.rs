@@ -342,5 +342,5 @@ fn json(played: &Played, formula: &MemoryFormula, form: RequestForm) -> Record {
         .with("unloaded_ns", ns(formula.unloaded))
         .with("reads", of(reads))
         .with("writes", of(writes))
-        .with("counters", record::counters(statistics))
+        .with("counters", record::counters(&statistics.counters))
 }

@@ -6,8 +6,7 @@ mod registers;
 
 use self::convolution::ConvolutionArgs;
 use super::platform_args::{self, PlatformArgs, nvdla};
-use super::run::{ModelArgs, ModelNodes, PlacementArgs, Planned, ReadingArgs, planned};
-use super::text::{counted, grouped};
+use super::run::{ModelArgs, ModelNodes, PlacementArgs, Planned, ReadingArgs, network_line, planned};
 use super::{Failure, Verdict, out, record};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -82,15 +81,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let mut out = out::stdout();
     writeln!(out, "{}", platform_args::headline(&description))?;
     let steps = plan.steps.iter().filter(|step| !step.units().is_empty() && step.copied().is_none());
-    writeln!(
-        out,
-        "{} · {} · {} · {} · {} bytes of weights and biases\n",
-        network.name,
-        network.input,
-        counted(network.layers.len() as u64, "layer"),
-        counted(steps.count() as u64, "hardware layer"),
-        grouped(plan.constant_bytes()),
-    )?;
+    writeln!(out, "{}\n", network_line(&network, &plan, steps.count()))?;
     layers.show(&mut out)?;
     if let Some(nodes) = &nodes {
         nodes.show(&mut out, (cpu, description.period), (1, description.period * layers.cycles()))?;

@@ -21,6 +21,7 @@ pub(super) use self::model::ModelArgs;
 pub(super) use self::model_nodes::ModelNodes;
 use self::named::Named;
 pub(super) use self::network::bound;
+pub(super) use self::network::network_line;
 pub(super) use self::planned::{Brought, Planned, brought, planned};
 use self::platform::Chosen;
 pub(super) use self::tensors::inputs;

@@ -252,6 +252,18 @@ pub(in crate::cli) fn bound(bounds: &Bounds) -> String {
     texts.join(", ")
 }
 
+/// A network and its plan in a line.
+pub(in crate::cli) fn network_line(network: &Network, plan: &Plan, hardware_layers: usize) -> String {
+    format!(
+        "{} · {} · {} · {} · {} bytes of weights and biases",
+        network.name,
+        network.input,
+        counted(network.layers.len() as u64, "layer"),
+        counted(hardware_layers as u64, "hardware layer"),
+        grouped(plan.constant_bytes()),
+    )
+}
+
 fn show(
     headline: &str,
     (network, plan): (&Network, &Plan),
@@ -262,15 +274,7 @@ fn show(
     let mut out = out::stdout();
     let period = measured.period;
     writeln!(out, "{headline}")?;
-    writeln!(
-        out,
-        "{} · {} · {} · {} · {} bytes of weights and biases\n",
-        network.name,
-        network.input,
-        counted(network.layers.len() as u64, "layer"),
-        counted(plan.steps.len() as u64, "hardware layer"),
-        grouped(plan.constant_bytes()),
-    )?;
+    writeln!(out, "{}\n", network_line(network, plan, plan.steps.len()))?;
     if description.arithmetic == Arithmetic::Skipped {
         writeln!(
             out,

@@ -62,7 +62,7 @@ impl ResultArgs {
             let with_counters = |run: &Run| match &run.result {
                 Ok(ran) => of_trace(run)
                     .with("outputs", ran.outcome.execution.as_ref().map(outputs::json))
-                    .with("counters", record::counters(&ran.statistics)),
+                    .with("counters", record::counters(&ran.statistics.counters)),
                 Err(_) => of_trace(run).with("outputs", None::<()>).with("counters", None::<()>),
             };
             let Tally { passed, failed, not_compared, unsupported } = Tally::of(runs);
@@ -113,7 +113,7 @@ impl ResultArgs {
             if let Some(model) = model {
                 model.put(&mut whole, answered);
             }
-            let counters = record::counters(&measured.statistics);
+            let counters = record::counters(&measured.statistics.counters);
             record::print(&whole.with("layers", layers).with("counters", counters))?;
         }
         Ok(self.json)

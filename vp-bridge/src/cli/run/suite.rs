@@ -161,7 +161,7 @@ impl JobRun<'_> {
             .with("result", result)
             .with("right_labels", self.right())
             .with("event_hash", statistics.text("events.hash"))
-            .with("counters", record::counters(statistics))
+            .with("counters", record::counters(&statistics.counters))
     }
 
     fn show(&self, headline: &str) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::LazyLock;
+use strum::VariantArray;
 use toml::de::{DeTable, DeValue};
 use vp_models::bounded_file::read_description;
 use vp_models::memory::dram::DramConfig;
@@ -14,7 +15,7 @@ use vp_models::toml_text::{TextError, TomlText};
 use vp_models::units::parse_size;
 
 /// A coefficient, in picojoules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Coefficient {
     /// A product of int8 that is added to a sum.
     MacInt8,
@@ -48,21 +49,7 @@ impl Coefficient {
     const COUNT: usize = 13;
 
     /// All of them.
-    pub const ALL: [Coefficient; Coefficient::COUNT] = [
-        Coefficient::MacInt8,
-        Coefficient::MacInt16,
-        Coefficient::MacFp16,
-        Coefficient::MacIdle,
-        Coefficient::CbufRead,
-        Coefficient::CbufWrite,
-        Coefficient::MemorySram,
-        Coefficient::MemoryDram,
-        Coefficient::UnitSdp,
-        Coefficient::UnitPdp,
-        Coefficient::UnitCdp,
-        Coefficient::UnitRubik,
-        Coefficient::DeviceCycle,
-    ];
+    pub const ALL: [Coefficient; Coefficient::COUNT] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// Returns the coefficient's section and its key in the file.
     pub const fn place(self) -> (&'static str, &'static str) {

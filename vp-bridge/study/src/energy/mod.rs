@@ -11,6 +11,7 @@ pub use coefficients::{Coefficient, Coefficients};
 pub use costs::{Costs, MemoryCost, made_of};
 pub use dram::{DramEnergies, DramRow};
 
+use strum::{IntoStaticStr, VariantArray};
 use vp_host::network::{LayerFigures, Plan};
 use vp_models::memory::dram::DramActivity;
 use vp_models::nvdla::numeric::Precision;
@@ -20,7 +21,8 @@ use vp_models::platform::Description;
 use crate::measured::{Machine, MeasuredLayer};
 
 /// Part that energy goes into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum EnergyPart {
     /// Products that the array makes for what the network asks for.
     Macs,
@@ -42,15 +44,7 @@ impl EnergyPart {
     const COUNT: usize = 7;
 
     /// All of them.
-    pub const ALL: [EnergyPart; EnergyPart::COUNT] = [
-        EnergyPart::Macs,
-        EnergyPart::IdleMacs,
-        EnergyPart::Cbuf,
-        EnergyPart::Units,
-        EnergyPart::Sram,
-        EnergyPart::Dram,
-        EnergyPart::Cycles,
-    ];
+    pub const ALL: [EnergyPart; EnergyPart::COUNT] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// As people are told it.
     pub const fn name(self) -> &'static str {
@@ -66,16 +60,8 @@ impl EnergyPart {
     }
 
     /// As programs are told it, in names of columns and of values in JSON.
-    pub const fn key(self) -> &'static str {
-        match self {
-            EnergyPart::Macs => "macs",
-            EnergyPart::IdleMacs => "idle_macs",
-            EnergyPart::Cbuf => "cbuf",
-            EnergyPart::Units => "units",
-            EnergyPart::Sram => "sram",
-            EnergyPart::Dram => "dram",
-            EnergyPart::Cycles => "cycles",
-        }
+    pub fn key(self) -> &'static str {
+        self.into()
     }
 }
 

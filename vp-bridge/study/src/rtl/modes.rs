@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use strum::VariantArray;
 use vp_host::trace::Trace;
 use vp_models::nvdla::config::{Config, DataType};
 use vp_models::nvdla::registers::{Group, Located, Unit, cdma, cdp, pdp, rbk, sdp};
 
 /// A way through the hardware.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Mode {
     /// A direct convolution of features.
     Features,
@@ -43,23 +44,7 @@ pub enum Mode {
 
 impl Mode {
     /// Every mode.
-    pub const ALL: [Mode; 15] = [
-        Mode::Features,
-        Mode::Image,
-        Mode::Winograd,
-        Mode::CompressedWeights,
-        Mode::Batches,
-        Mode::SdpFromMemory,
-        Mode::SdpElementWise,
-        Mode::SdpTable,
-        Mode::PdpFromMemory,
-        Mode::PdpBehindSdp,
-        Mode::Cdp,
-        Mode::Rubik,
-        Mode::Bdma,
-        Mode::Int16,
-        Mode::Float16,
-    ];
+    pub const ALL: [Mode; 15] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// Returns the mode's name.
     #[must_use]

@@ -9,8 +9,8 @@ use vp_client::{Client, Options as ClientOptions};
 use vp_host::{Host as _, Memory};
 use vp_models::platform::Description;
 use vp_protocols::native::{
-    Access, Attach, CounterValue, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, PortId, Posted, Range,
-    RegisterWrite, Reply, Request, Role, Time, TimeMode, Until, Why,
+    AccessKind, Attach, CounterValue, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, PortId, Posted,
+    Range, RegisterWrite, Reply, Request, Role, Time, TimeMode, Until, Why,
 };
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::Options;
@@ -87,7 +87,7 @@ fn a_cpu_and_a_memory_in_two_sessions_are_the_same_run_as_one_program() {
                 }
                 other => panic!("{other:?}"),
             };
-            owner.connection.reply(id, Time(0), reply, &data).unwrap();
+            owner.connection.reply(id, Time::ZERO, reply, &data).unwrap();
         }
     });
     // Loading and checking go through the platform to the memory's owner.
@@ -109,7 +109,7 @@ fn who_writes_to_a_memory_whose_owner_does_not_answer_is_read_no_further() {
     let data = vec![1; 1 << 20];
     for _ in 0..WRITES {
         let (address, length, axi_id, at) = (0x8000_0000, 1 << 20, 0, None);
-        let access = Access::Debug;
+        let access = AccessKind::Debug;
         let write = MemoryWrite { port: DBB, address, length, access, axi_id, strobes: false, at };
         writer.connection.request(Request::MemoryWrite(write), &data).unwrap();
     }
@@ -145,7 +145,7 @@ fn what_was_asked_of_a_memory_that_does_not_answer_is_taken_back_when_who_asked_
         let mut writer = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
         assert_eq!(writer.attach(DBB, Role::Initiator), Reply::Done);
         let (address, length, axi_id, at) = (0x8000_0000, 1 << 20, 0, None);
-        let access = Access::Debug;
+        let access = AccessKind::Debug;
         let write = MemoryWrite { port: DBB, address, length, access, axi_id, strobes: false, at };
         writer.connection.request(Request::MemoryWrite(write), &vec![1; 1 << 20]).unwrap();
         // Behind it: then it is on its way to the owner.
@@ -238,7 +238,7 @@ fn who_is_put_out_leaves_its_place_even_if_it_does_not_read() {
     let second = PortId(3);
     assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
     assert_eq!(owner.attach(second, Role::Initiator), Reply::Done);
-    let (address, length, access, axi_id, at) = (0x5000_0000, 1 << 20, Access::Debug, 0, None);
+    let (address, length, access, axi_id, at) = (0x5000_0000, 1 << 20, AccessKind::Debug, 0, None);
     for _ in 0..64 {
         owner.send(Request::MemoryRead(MemoryRead { port: second, address, length, access, axi_id, at }));
     }

@@ -9,8 +9,8 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 use vp_host::{Host as _, HostError, Memory};
 use vp_protocols::native::{
-    Access, Activity, Attach, ErrorCode, Event, MemoryRead, MemoryWrite, PortId, Posted, Range, RegisterRead,
-    RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Until, Why,
+    AccessKind, Activity, Attach, ErrorCode, Event, MemoryRead, MemoryWrite, PortId, Posted, Range,
+    RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Until, Why,
 };
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 
@@ -23,7 +23,7 @@ fn read(address: u64) -> Request {
 }
 
 fn memory_read(address: u64, length: u32) -> Request {
-    let (access, axi_id, at) = (Access::Debug, 0, None);
+    let (access, axi_id, at) = (AccessKind::Debug, 0, None);
     Request::MemoryRead(MemoryRead { port: DBB, address, length, access, axi_id, at })
 }
 
@@ -157,7 +157,7 @@ fn a_reset_in_the_middle_of_a_layer_cancels_what_is_in_flight_and_the_next_layer
     for _ in 0..3 {
         let (id, time, reply) = cpu.reply(&mut Vec::new());
         answers.push((id, reply));
-        assert!(time > Time(0), "time goes on");
+        assert!(time > Time::ZERO, "time goes on");
     }
     assert!(answers.contains(&(reset, Reply::Done)));
     for id in [advance, waiting] {
@@ -165,7 +165,7 @@ fn a_reset_in_the_middle_of_a_layer_cancels_what_is_in_flight_and_the_next_layer
         assert_eq!(code(reply), ErrorCode::Cancelled);
     }
     // The answer to a burst of the platform that was is nobody's, and does no harm.
-    owner.connection.reply(late, Time(0), Reply::Data, &vec![0; asked.length as usize]).unwrap();
+    owner.connection.reply(late, Time::ZERO, Reply::Data, &vec![0; asked.length as usize]).unwrap();
     owner.flush();
     drop(owner);
     drop(cpu);
@@ -272,7 +272,7 @@ fn strobes_choose_the_bytes_that_are_written() {
     let mut raw = Raw::open(&served.address, None, TimeMode::Lockstep);
     assert_eq!(raw.attach(DBB, Role::Initiator), Reply::Done);
     let (address, length, axi_id, at) = (u64::from(TARGET), 9, 0, None);
-    let access = Access::Debug;
+    let access = AccessKind::Debug;
     let write = MemoryWrite { port: DBB, address, length, access, axi_id, strobes: true, at };
     let payload = [1, 2, 3, 4, 5, 6, 7, 8, 9, 0b1010_0101, 1];
     raw.connection.request(Request::MemoryWrite(write), &payload).unwrap();
@@ -343,7 +343,7 @@ fn what_was_sent_before_a_goodbye_is_carried_out() {
     let mut goes = Raw::open(&served.address, Some("p"), TimeMode::Free);
     assert_eq!(goes.attach(DBB, Role::Initiator), Reply::Done);
     assert_eq!(stays.attach(DBB, Role::Initiator), Reply::Done);
-    let (address, length, access, axi_id, at) = (u64::from(TARGET), 4, Access::Debug, 0, None);
+    let (address, length, access, axi_id, at) = (u64::from(TARGET), 4, AccessKind::Debug, 0, None);
     let write = MemoryWrite { port: DBB, address, length, access, axi_id, strobes: false, at };
     goes.connection.post(Posted::MemoryWrite(write), &[1, 2, 3, 4]).unwrap();
     goes.connection.bye(None, "done");

@@ -123,7 +123,7 @@ fn what_came_before_a_broken_rule_is_answered() {
             vec![raw.send(read(0)), raw.send(memory_read(0x8000_0000, 8)), raw.send(Request::Ping)];
         if mode == TimeMode::Lockstep {
             // The last of them, and in pieces: other sessions are looked at meanwhile.
-            asked.push(raw.send(Request::Advance { until: Until::Time(Time(1_000_000_000)) }));
+            asked.push(raw.send(Request::Advance { until: Until::Time(Time::ps(1_000_000_000)) }));
         }
         let mut bytes = raw.connection.output().split();
         bytes.extend_from_slice(&[0xff; 8]);

@@ -5,7 +5,7 @@ use crate::common::raw::{CSB, DBB, IRQ, Raw};
 use crate::common::{self, Served, copy, fetch_target, local, run, start_copy};
 use vp_host::{Host, HostError};
 use vp_protocols::native::{
-    Access, Activity, Attach, ErrorCode, Event, MemoryRead, Notice, Posted, RegisterRead, RegisterWrite,
+    AccessKind, Activity, Attach, ErrorCode, Event, MemoryRead, Notice, Posted, RegisterRead, RegisterWrite,
     Reply, Request, Role, Time, TimeMode, Until, Why,
 };
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
@@ -18,7 +18,7 @@ fn an_interrupt_is_told_before_the_answer_that_shows_it() {
     let mut before = Vec::new();
     let id = cpu.send(Request::Attach(Attach { port: IRQ, role: Role::Sink, range: None }));
     assert_eq!(cpu.reply(&mut before).0, id);
-    let low = Event::Notice(Notice::Interrupt { port: IRQ, level: false, time: Time(0) });
+    let low = Event::Notice(Notice::Interrupt { port: IRQ, level: false, time: Time::ZERO });
     assert_eq!(before, [low], "the level found is told on attaching");
     let map = local().map();
     for (register, value) in common::copy_registers(8, 8, 8) {
@@ -118,18 +118,18 @@ fn time_can_be_moved_by_hand_and_requests_scheduled() {
     let served = Served::tcp();
     let mut raw = Raw::open(&served.address, None, TimeMode::Lockstep);
     assert_eq!(raw.attach(CSB, Role::Initiator), Reply::Done);
-    raw.send(Request::Advance { until: Until::Time(Time(123_456)) });
+    raw.send(Request::Advance { until: Until::Time(Time::ps(123_456)) });
     let (_, time, reply) = raw.reply(&mut Vec::new());
-    assert_eq!((time, reply), (Time(123_456), Reply::Reached { why: Why::Time }));
-    raw.send(Request::RegisterRead(RegisterRead { port: CSB, address: 0, at: Some(Time(1_000_000)) }));
+    assert_eq!((time, reply), (Time::ps(123_456), Reply::Reached { why: Why::Time }));
+    raw.send(Request::RegisterRead(RegisterRead { port: CSB, address: 0, at: Some(Time::ps(1_000_000)) }));
     let (_, time, _) = raw.reply(&mut Vec::new());
     assert_eq!(
         time,
-        Time(1_019_000),
+        Time::ps(1_019_000),
         "18 cycles after the moment asked for, and the one after which a CPU goes on"
     );
     raw.send(Request::Ping);
-    assert_eq!(raw.reply(&mut Vec::new()).1, Time(1_019_000));
+    assert_eq!(raw.reply(&mut Vec::new()).1, Time::ps(1_019_000));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn steps_lead_from_one_thing_to_do_to_the_next() {
     // The layer's interrupt, as an Advance finds it.
     let mut host = served.host(MemoryPlace::Inside);
     start_copy(&mut host, 8, 8, 8);
-    let raised = Time(host.wait_interrupt().unwrap().as_ps());
+    let raised = Time::ps(host.wait_interrupt().unwrap().as_ps());
     let map = local().map();
     let mut raw = Raw::open(&served.address, None, TimeMode::Lockstep);
     assert_eq!(raw.attach(CSB, Role::Initiator), Reply::Done);
@@ -149,7 +149,7 @@ fn steps_lead_from_one_thing_to_do_to_the_next() {
         let write = RegisterWrite { port: CSB, address, value, at: None };
         raw.connection.post(Posted::RegisterWrite(write), &[]).unwrap();
     }
-    let (mut to, mut asked, mut owed) = (Time(0), Vec::new(), 0);
+    let (mut to, mut asked, mut owed) = (Time::ZERO, Vec::new(), 0);
     let mut levels = Vec::new();
     loop {
         raw.send(Request::Step { to });
@@ -160,12 +160,12 @@ fn steps_lead_from_one_thing_to_do_to_the_next() {
                     assert_eq!(read.at, Some(to));
                     asked.push(to);
                     let zeros = vec![0; read.length as usize];
-                    raw.connection.reply(id, Time(0), Reply::Data, &zeros).unwrap();
+                    raw.connection.reply(id, Time::ZERO, Reply::Data, &zeros).unwrap();
                 }
                 Event::Request { id, request: Request::MemoryWrite(write), .. } => {
                     assert_eq!(write.at, Some(to));
                     owed += 1;
-                    raw.connection.reply(id, Time(0), Reply::Done, &[]).unwrap();
+                    raw.connection.reply(id, Time::ZERO, Reply::Done, &[]).unwrap();
                 }
                 Event::Notice(Notice::Interrupt { level, time, .. }) => levels.push((level, time)),
                 Event::Reply { time, reply: Reply::Stepped { next }, .. } => {
@@ -182,7 +182,7 @@ fn steps_lead_from_one_thing_to_do_to_the_next() {
     assert!(!asked.is_empty() && owed > 0);
     assert_eq!(levels, [(true, raised)]);
     // Nothing is left to do, and a step takes time along all the same.
-    let later = Time(to.0 + 1);
+    let later = to + Time::ps(1);
     raw.send(Request::Step { to: later });
     assert_eq!(raw.reply(&mut Vec::new()).1, later);
     let free = Raw::open(&served.address, None, TimeMode::Free).ask(Request::Step { to });
@@ -195,10 +195,16 @@ fn a_time_beyond_the_horizon_is_refused_and_the_platform_goes_on() {
     let mut raw = Raw::open(&served.address, None, TimeMode::Lockstep);
     assert_eq!(raw.attach(CSB, Role::Initiator), Reply::Done);
     assert_eq!(raw.attach(DBB, Role::Initiator), Reply::Done);
-    for time in [u64::MAX, u64::MAX - 2, (1 << 62) + 1].map(Time) {
+    for time in [u64::MAX, u64::MAX - 2, (1 << 62) + 1].map(Time::ps) {
         let at = Some(time);
-        let timed =
-            MemoryRead { port: DBB, address: 0x8000_0000, length: 4, access: Access::Timed, axi_id: 0, at };
+        let timed = MemoryRead {
+            port: DBB,
+            address: 0x8000_0000,
+            length: 4,
+            access: AccessKind::Timed,
+            axi_id: 0,
+            at,
+        };
         for request in [
             Request::Advance { until: Until::Time(time) },
             Request::Step { to: time },
@@ -212,7 +218,7 @@ fn a_time_beyond_the_horizon_is_refused_and_the_platform_goes_on() {
     }
     assert!(matches!(raw.ask(read(0)), Reply::Value { .. }));
     // The last moment that can be named is not the end.
-    let last = Request::Advance { until: Until::Time(Time(1 << 62)) };
+    let last = Request::Advance { until: Until::Time(Time::ps(1 << 62)) };
     assert_eq!(raw.ask(last), Reply::Reached { why: Why::Time });
     assert!(matches!(raw.ask(read(0)), Reply::Value { .. }));
     assert_eq!(raw.ask(Request::Reset), Reply::Done);
@@ -230,7 +236,7 @@ fn a_pace_beyond_measure_does_not_use_up_time() {
             raw.send(read(0));
             let (_, time, reply) = raw.reply(&mut Vec::new());
             assert!(matches!(reply, Reply::Value { .. }), "{reply:?}");
-            assert!(time < Time(1_000_000_000), "{time:?}");
+            assert!(time < Time::ps(1_000_000_000), "{time:?}");
         }
     }
 }
@@ -239,7 +245,7 @@ fn a_pace_beyond_measure_does_not_use_up_time() {
 fn only_the_cpu_of_a_platform_that_has_one_moves_time_and_resets() {
     let served = Served::tcp();
     let mut stranger = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
-    let advance = |time| Request::Advance { until: Until::Time(Time(time)) };
+    let advance = |time| Request::Advance { until: Until::Time(Time::ps(time)) };
     assert_eq!(stranger.ask(advance(1000)), Reply::Reached { why: Why::Time });
     assert_eq!(stranger.ask(Request::Reset), Reply::Done);
     let mut cpu = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
@@ -250,8 +256,8 @@ fn only_the_cpu_of_a_platform_that_has_one_moves_time_and_resets() {
         assert_eq!(code, ErrorCode::NotAttached);
         assert!(reason.contains("session 2 holds csb0"), "{reason}");
     }
-    let (address, length, access, axi_id) = (0x8000_0000, 4, Access::Timed, 0);
-    let scheduled = |at| MemoryRead { port: DBB, address, length, access, axi_id, at: Some(Time(at)) };
+    let (address, length, access, axi_id) = (0x8000_0000, 4, AccessKind::Timed, 0);
+    let scheduled = |at| MemoryRead { port: DBB, address, length, access, axi_id, at: Some(Time::ps(at)) };
     assert_eq!(code(&stranger.ask(Request::MemoryRead(scheduled(1 << 40)))), ErrorCode::NotAttached);
     assert_eq!(stranger.ask(Request::MemoryRead(scheduled(0))), Reply::Data);
     assert_eq!(cpu.ask(advance(2000)), Reply::Reached { why: Why::Time });

@@ -214,12 +214,12 @@ impl Entry {
 
 pub(super) fn lists<'a>(loadable: &'a Loadable, task: &Task) -> Result<Lists<'a>, LoadableError> {
     let (head, list, buffers) = ("the CPU's network descriptor", "the CPU's operations", "the CPU's buffers");
-    let block = bytes(loadable, task, 0, head)?;
+    let block = loadable.list(task, 0, head)?;
     let word = |at: usize| field::<2>(block, at, head).map(u16::from_le_bytes);
     let places = [word(0)?.cast_signed(), word(2)?.cast_signed()];
     Ok(Lists {
-        operations: bytes(loadable, task, places[0], list)?,
-        buffers: bytes(loadable, task, places[1], buffers)?,
+        operations: loadable.list(task, places[0], list)?,
+        buffers: loadable.list(task, places[1], buffers)?,
         count: word(4)?.into(),
         places,
     })
@@ -278,16 +278,6 @@ fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<(Operation, Buffer
             Ok((operation, source, destination))
         })
         .collect()
-}
-
-fn bytes<'a>(
-    loadable: &'a Loadable,
-    task: &Task,
-    index: i16,
-    part: &'static str,
-) -> Result<&'a [u8], LoadableError> {
-    let missing = || LoadableError::Dangling { part: "task", id: task.id, missing: part.to_owned() };
-    loadable.bytes(task, index, part)?.ok_or_else(missing)
 }
 
 pub(super) fn field<const N: usize>(bytes: &[u8], at: usize, what: &str) -> Result<[u8; N], LoadableError> {

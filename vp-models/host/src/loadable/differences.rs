@@ -8,12 +8,13 @@ mod parts;
 mod tests;
 
 use serde::Serialize;
+use strum::VariantArray;
 
 use super::contents::Contents;
 use super::describe::describe;
 
 /// A part in which two loadables may differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, VariantArray)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
     /// Versions, and what could not be read.
@@ -40,18 +41,7 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Part; 10] = [
-        Part::Versions,
-        Part::Tasks,
-        Part::Memory,
-        Part::Addresses,
-        Part::Tensors,
-        Part::Operations,
-        Part::Surfaces,
-        Part::Dependencies,
-        Part::Tables,
-        Part::Blobs,
-    ];
+    pub const ALL: [Part; 10] = *Self::VARIANTS.first_chunk().unwrap();
 }
 
 /// Differences in a part.

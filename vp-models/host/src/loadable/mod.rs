@@ -448,6 +448,12 @@ impl Loadable {
         Ok(self.addresses.get(id).copied())
     }
 
+    /// Returns the bytes of a list that a task has to have.
+    fn list(&self, task: &Task, index: i16, part: &'static str) -> Result<&[u8], LoadableError> {
+        let missing = || LoadableError::Dangling { part: "task", id: task.id, missing: part.to_owned() };
+        self.bytes(task, index, part)?.ok_or_else(missing)
+    }
+
     /// Returns the bytes that an address of a task holds at first, to the end of its memory.
     fn bytes(&self, task: &Task, index: i16, part: &'static str) -> Result<Option<&[u8]>, LoadableError> {
         let Some(AddressEntry { memory, offset, .. }) = self.address(task, index, part)? else {

@@ -4,10 +4,11 @@ use super::layout::{self, read};
 use super::{AddressEntry, Generation, Loadable, LoadableError, Task};
 use crate::driver::Event;
 use std::fmt;
+use strum::VariantArray;
 use vp_models::nvdla::registers::Unit;
 
 /// Kinds of operations, in the order in which the format counts them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
 pub enum OperationKind {
     /// Copies between the memories.
     Bdma,
@@ -25,14 +26,7 @@ pub enum OperationKind {
 
 impl OperationKind {
     /// All of them.
-    pub const ALL: [OperationKind; 6] = [
-        OperationKind::Bdma,
-        OperationKind::Convolution,
-        OperationKind::Sdp,
-        OperationKind::Pdp,
-        OperationKind::Cdp,
-        OperationKind::Rubik,
-    ];
+    pub const ALL: [OperationKind; 6] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The unit whose pointer and interrupt tell how an operation stands.
     #[must_use]
@@ -268,7 +262,7 @@ pub(super) fn lists<'a>(
     generation: Generation,
 ) -> Result<Lists<'a>, LoadableError> {
     let part = "the network descriptor";
-    let bytes = list(loadable, task, 0, part)?;
+    let bytes = loadable.list(task, 0, part)?;
     let network: layout::Network =
         read(bytes).ok_or_else(|| short(part, 0, size_of::<layout::Network>(), bytes))?;
     if network.dynamic_roi != 0 {
@@ -282,10 +276,10 @@ pub(super) fn lists<'a>(
         loadable,
         generation,
         task,
-        operations: list(loadable, task, network.operations.get(), "the list of operations")?,
-        surfaces: list(loadable, task, network.surfaces.get(), "the list of surfaces")?,
+        operations: loadable.list(task, network.operations.get(), "the list of operations")?,
+        surfaces: loadable.list(task, network.surfaces.get(), "the list of surfaces")?,
         surface_index: network.surfaces.get(),
-        dependencies: list(loadable, task, network.dependencies.get(), "the list of dependencies")?,
+        dependencies: loadable.list(task, network.dependencies.get(), "the list of dependencies")?,
         luts,
         num_luts: network.num_luts.get(),
         count: network.num_operations.get().into(),
@@ -311,16 +305,6 @@ fn check_extents(at: usize, operation: &Operation) -> Result<(), LoadableError> 
         }
     }
     Ok(())
-}
-
-fn list<'a>(
-    loadable: &'a Loadable,
-    task: &Task,
-    index: i16,
-    part: &'static str,
-) -> Result<&'a [u8], LoadableError> {
-    let missing = || LoadableError::Dangling { part: "task", id: task.id, missing: part.to_owned() };
-    loadable.bytes(task, index, part)?.ok_or_else(missing)
 }
 
 fn short(what: impl Into<String>, offset: usize, bytes: usize, of: &[u8]) -> LoadableError {

@@ -14,7 +14,7 @@ use vp_models::occupancy::WorkCounts;
 use vp_models::platform::{Description, Platform};
 
 /// Result of running a network on some frames, one after the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The network's layers, in their order. Together their spans are the whole run.
     pub layers: Vec<LayerFigures>,

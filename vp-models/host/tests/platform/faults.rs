@@ -10,7 +10,7 @@ use vp_host::trace::player::{self, Outcome, PlayOptions};
 use vp_host::{Host, HostError, Memory};
 use vp_hub::{
     Access, Activity, Completion, Hub, Input, MemoryGuarantees, Operation, Output, PartyCommand, PartyId,
-    PortIndex, Recorded, Role, RunState, Tag, TimeMode, Until, replay,
+    PortId, Recorded, Role, RunState, Tag, TimeMode, Until, replay,
 };
 use vp_models::platform::{Description, Platform};
 
@@ -310,7 +310,7 @@ impl Outside {
                 memory: MemoryGuarantees::default(),
             });
         }
-        let attach = |port, role| PartyCommand::Attach { port: PortIndex(port), role, range: None };
+        let attach = |port, role| PartyCommand::Attach { port: PortId(port), role, range: None };
         outside.command(OWNER, attach(2, Role::Target));
         outside.command(CPU, attach(0, Role::Initiator));
         outside.command(CPU, attach(1, Role::Sink));
@@ -345,10 +345,10 @@ impl Outside {
             let operation = Operation::RegisterWrite { address: address.into(), value };
             self.hub.handle(Input::Posted {
                 party: CPU,
-                access: Access { port: PortIndex(0), at: None, operation },
+                access: Access { port: PortId(0), at: None, operation },
             });
         }
-        let until = Until::Interrupt { port: PortIndex(1), limit: None };
+        let until = Until::Interrupt { port: PortId(1), limit: None };
         self.hub.handle(Input::Command { party: CPU, tag: Tag(1), command: PartyCommand::Advance(until) });
     }
 
@@ -454,7 +454,7 @@ fn a_recording_with_faults_runs_again_to_the_same_event_hash() {
     for party in [CPU, OWNER] {
         outside.hub.handle(Input::Enter { party, name: "it".into(), memory: MemoryGuarantees::default() });
     }
-    let attach = |port, role| PartyCommand::Attach { port: PortIndex(port), role, range: None };
+    let attach = |port, role| PartyCommand::Attach { port: PortId(port), role, range: None };
     outside.command(OWNER, attach(2, Role::Target));
     outside.command(CPU, attach(0, Role::Initiator));
     outside.command(CPU, PartyCommand::Inject { faults: text });

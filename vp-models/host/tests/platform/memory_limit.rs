@@ -7,7 +7,7 @@ use vp_host::LocalHost;
 use vp_host::{Host as _, HostError, Memory};
 use vp_hub::{
     Access, AccessKind, Completion, FailureKind, Hub, Input, MemoryGuarantees, Operation, Output,
-    PartyCommand, PartyId, PortIndex, Role, Severity, Tag, TimeMode,
+    PartyCommand, PartyId, PortId, Role, Severity, Tag, TimeMode,
 };
 use vp_models::memory::{MemoryBudget, MemoryPool};
 use vp_models::platform::{Description, Platform};
@@ -74,7 +74,7 @@ fn a_load_beyond_the_limit_is_refused_and_a_reset_gives_all_back() {
 #[test]
 fn a_request_fails_with_a_code_and_a_posted_write_with_a_word() {
     let mut hub = Hub::new(platform(MemoryBudget::new(MIB)), TimeMode::Free);
-    let (party, port) = (PartyId(1), PortIndex(2));
+    let (party, port) = (PartyId(1), PortId(2));
     hub.handle(Input::Enter { party, name: "a loader".to_owned(), memory: MemoryGuarantees::default() });
     let attach = PartyCommand::Attach { port, role: Role::Initiator, range: None };
     hub.handle(Input::Command { party, tag: Tag(0), command: attach });
@@ -134,7 +134,7 @@ fn who_finds_no_memory_left_by_others_stands_and_goes_on_after_a_reset_when_they
 fn a_posted_write_that_others_left_no_memory_for_ends_the_run_too() {
     let pool = MemoryPool::new(MIB);
     let mut hub = Hub::new(platform(MemoryBudget::within(&pool, u64::MAX).unwrap()), TimeMode::Free);
-    let (party, port) = (PartyId(1), PortIndex(2));
+    let (party, port) = (PartyId(1), PortId(2));
     hub.handle(Input::Enter { party, name: "a loader".to_owned(), memory: MemoryGuarantees::default() });
     let attach = PartyCommand::Attach { port, role: Role::Initiator, range: None };
     hub.handle(Input::Command { party, tag: Tag(0), command: attach });

@@ -15,9 +15,8 @@ mod watcher;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use vp_core::Time;
+use vp_types::StepBy;
 
-use super::ids::{PartyId, PortIndex};
 pub(super) use stopping::Debugging;
 
 /// Most breakpoints at a time, of all debuggers together.
@@ -51,172 +50,9 @@ pub enum DebugCommand {
     },
 }
 
-/// Unit of a step: how far it goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StepBy {
-    /// A step to the next clock edge.
-    Cycle,
-    /// A step over the next instant at which something happens.
-    Event,
-    /// A step until a unit has ended a layer.
-    Layer,
-    /// A step until a register has been read or written over its bus.
-    Access,
-}
-
-/// Event at which time is made to stand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Breakpoint {
-    /// Event that has to happen.
-    pub on: BreakOn,
-    /// Number of times that it may happen before.
-    pub skip: u32,
-    /// True if the breakpoint is removed when it has stopped time. One at a time always is.
-    pub once: bool,
-}
-
+/// Breakpoint: the event at which time is made to stand.
+pub type Breakpoint = vp_types::Breakpoint<Range<u64>>;
 /// Event that a breakpoint waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum BreakOn {
-    /// A register is accessed over its bus.
-    Register {
-        /// Byte address.
-        address: u64,
-        /// Direction of the accesses.
-        access: Accesses,
-        /// Value that the access must have, if not any.
-        value: Option<u32>,
-    },
-    /// The interrupt line goes high.
-    Interrupt,
-    /// A unit begins or ends a layer, or a job.
-    Layer {
-        /// Name of the unit, such as `sdp`; empty: any.
-        unit: String,
-        /// True to stop at the end, and not at the beginning.
-        end: bool,
-    },
-    /// A burst of the device touches one of these bytes: for a read when it is on the bus, for a write when it
-    /// is acknowledged.
-    Memory {
-        /// Port of the memory.
-        port: PortIndex,
-        /// The bytes.
-        range: Range<u64>,
-        /// Direction of the accesses.
-        access: Accesses,
-    },
-    /// A time, or the next clock edge after it. Everything that is due at it is done.
-    Time(Time),
-}
-
-/// Reads, writes, or both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Accesses {
-    /// Reads.
-    Read,
-    /// Writes.
-    Write,
-    /// Reads and writes.
-    Any,
-}
-
-impl Accesses {
-    fn has(self, write: bool) -> bool {
-        match self {
-            Accesses::Read => !write,
-            Accesses::Write => write,
-            Accesses::Any => true,
-        }
-    }
-}
-
+pub type BreakOn = vp_types::BreakOn<Range<u64>>;
 /// A breakpoint that is set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetBreakpoint {
-    /// Number of the breakpoint.
-    pub number: u32,
-    /// The debugger that has set it.
-    pub party: PartyId,
-    /// Breakpoint as it was set.
-    pub breakpoint: Breakpoint,
-    /// Number of times that it has stopped time.
-    pub hits: u32,
-}
-
-/// Report of a stop: time is stopped, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StopReport {
-    /// The debugger that stopped time, stepped, or set the breakpoint.
-    pub by: PartyId,
-    /// Simulated time at which time stands.
-    pub time: Time,
-    /// Reason of the stop.
-    pub why: StopWhy,
-    /// Events that have happened: the first few.
-    pub hits: Vec<Hit>,
-}
-
-/// Reason for which time stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StopWhy {
-    /// A debugger has stopped time.
-    Asked,
-    /// A step is over.
-    Stepped,
-    /// A breakpoint is hit.
-    Breakpoint,
-}
-
-/// Something for which time stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hit {
-    /// The breakpoint; `None`: the step.
-    pub breakpoint: Option<u32>,
-    /// Time at which it happened: not later than the time of the stop.
-    pub time: Time,
-    /// Event that was seen.
-    pub seen: DebugEvent,
-}
-
-/// An event that a debugger waits for and that has happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DebugEvent {
-    /// A register was accessed.
-    Register {
-        /// True if it was written.
-        write: bool,
-        /// Byte address.
-        address: u64,
-        /// The value read or written.
-        value: u32,
-    },
-    /// The interrupt line has gone high.
-    Interrupt,
-    /// A layer has begun or ended.
-    Layer {
-        /// True if it has ended.
-        end: bool,
-        /// The unit.
-        unit: String,
-        /// The register group, or the job's number.
-        number: u64,
-        /// Kind of the layer.
-        label: String,
-    },
-    /// A burst of the device.
-    Burst {
-        /// The memory.
-        port: PortIndex,
-        /// True if it writes.
-        write: bool,
-        /// Transaction id of the burst.
-        id: u32,
-        /// Byte address.
-        address: u64,
-        /// Number of bytes of the burst.
-        bytes: u32,
-    },
-    /// The time has come.
-    Time,
-}
+pub type SetBreakpoint = vp_types::SetBreakpoint<Range<u64>>;

@@ -7,15 +7,13 @@ use vp_core::Time;
 use vp_core::observe::Subscription;
 
 use super::watcher::{Watched, Watcher};
-use super::{
-    BreakOn, Breakpoint, DebugCommand, DebugEvent, Hit, MOST_BREAKPOINTS, MOST_UNIT, SetBreakpoint, StepBy,
-    StopReport, StopWhy,
-};
-use crate::ids::{PartyId, PortIndex, Tag};
+use super::{BreakOn, Breakpoint, DebugCommand, MOST_BREAKPOINTS, MOST_UNIT, SetBreakpoint};
+use crate::ids::Tag;
 use crate::jobs::{check_bytes, register_of, within_horizon};
 use crate::output::{Completion, Failure, FailureKind, Output};
 use crate::{Hub, RunState, TimeMode};
 use vp_models::platform::PortKind;
+use vp_types::{DebugEvent, Hit, PartyId, PortId, StepBy, StopReport, StopWhy};
 
 /// State that there is as long as there are debuggers.
 pub(crate) struct Debugging {
@@ -172,7 +170,7 @@ impl Hub {
         let number = debugging.next_number;
         debugging.next_number = number.wrapping_add(1).max(1);
         let skip = breakpoint.skip;
-        let set = SetBreakpoint { number, party, breakpoint, hits: 0 };
+        let set = SetBreakpoint { number, by: party, breakpoint, hits: 0 };
         debugging.watcher.breakpoints.borrow_mut().push(Watched { set, skip });
         self.review_watcher();
         Ok(number)
@@ -242,7 +240,7 @@ impl Hub {
         }
         let is_watched = |name: &str| {
             watcher.breakpoints.borrow().iter().any(|watched| match &watched.set.breakpoint.on {
-                BreakOn::Memory { port: PortIndex(port), .. } => {
+                BreakOn::Memory { port: PortId(port), .. } => {
                     self.ports.get(usize::from(*port)).is_some_and(|port| port.name == name)
                 }
                 _ => false,
@@ -259,7 +257,7 @@ impl Hub {
         if !debugging.debuggers.remove(&party) {
             return;
         }
-        debugging.watcher.breakpoints.borrow_mut().retain(|watched| watched.set.party != party);
+        debugging.watcher.breakpoints.borrow_mut().retain(|watched| watched.set.by != party);
         if debugging.step.as_ref().is_some_and(|step| step.party == party) {
             debugging.step = None;
             debugging.watcher.step.set(None);
@@ -304,7 +302,7 @@ impl Hub {
         let number = hits.iter().find_map(|hit| hit.breakpoint);
         let owner = |number| {
             let breakpoints = debugging.watcher.breakpoints.borrow();
-            breakpoints.iter().find(|watched| watched.set.number == number).map(|watched| watched.set.party)
+            breakpoints.iter().find(|watched| watched.set.number == number).map(|watched| watched.set.by)
         };
         let stepper = debugging.step.as_ref().map(|step| step.party);
         let (by, why) = match number {
@@ -377,7 +375,7 @@ impl Hub {
         let mut by = None;
         for watched in debugging.watcher.breakpoints.borrow_mut().iter_mut() {
             if matches!(watched.set.breakpoint.on, BreakOn::Time(at) if at <= time) && watched.happens() {
-                by.get_or_insert(watched.set.party);
+                by.get_or_insert(watched.set.by);
                 hits.push(Hit { breakpoint: Some(watched.set.number), time, seen: DebugEvent::Time });
             }
         }

@@ -5,8 +5,9 @@ use std::cell::{Cell, RefCell};
 use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, Stage, Transfer, What};
 use vp_core::{Name, Sim};
 
-use super::{BreakOn, DebugEvent, Hit, MOST_HITS, MOST_LABEL, MOST_UNIT, SetBreakpoint, StepBy};
+use super::{BreakOn, MOST_HITS, MOST_LABEL, MOST_UNIT, SetBreakpoint};
 use vp_models::platform::Port;
+use vp_types::{DebugEvent, Hit, StepBy};
 
 /// An observer that ends a run at the events that it watches for.
 pub(super) struct Watcher {
@@ -116,7 +117,7 @@ impl Watcher {
                 let is_meant = stage == if write { Stage::Response } else { Stage::Request };
                 let name = name()?;
                 let port = self.ports.iter().position(|port| *port == &*name).filter(|_| is_meant)?;
-                let port = crate::PortIndex(port as u16);
+                let port = crate::PortId(port as u16);
                 Some(DebugEvent::Burst { port, write, id, address, bytes })
             }
             _ => None,
@@ -162,7 +163,7 @@ fn is_meant(on: &BreakOn, seen: &DebugEvent) -> bool {
         (
             BreakOn::Register { address, access, value },
             DebugEvent::Register { write, address: at, value: word },
-        ) => address == at && access.has(*write) && value.is_none_or(|value| value == *word),
+        ) => address == at && access.include(*write) && value.is_none_or(|value| value == *word),
         (BreakOn::Interrupt, DebugEvent::Interrupt) => true,
         (BreakOn::Layer { unit, end }, DebugEvent::Layer { end: is_end, unit: of, .. }) => {
             end == is_end && (unit.is_empty() || unit == of)
@@ -172,7 +173,7 @@ fn is_meant(on: &BreakOn, seen: &DebugEvent) -> bool {
             DebugEvent::Burst { port: of, write, address, bytes, .. },
         ) => {
             let end = address.saturating_add(u64::from(*bytes));
-            port == of && access.has(*write) && *address < range.end && range.start < end
+            port == of && access.include(*write) && *address < range.end && range.start < end
         }
         _ => false,
     }

@@ -19,20 +19,19 @@ use vp_core::{Sim, Time};
 
 use super::DirectRange;
 use super::requests::{AnswerReceiver, Pages, Requests, pages};
-use crate::access::AccessKind;
-use crate::ids::{PartyId, PortIndex};
 use crate::output::MemoryAccess;
 use crate::ports::Holding;
 use vp_models::bus::axi::{Answer, AxiTarget, Burst, Completion, Unmapped};
 use vp_models::memory::Ram;
 use vp_models::platform::MemoryPort;
+use vp_types::{AccessKind, PartyId, PortId};
 
 /// A memory outside.
 pub(crate) struct OutsideMemory {
     sim: Sim,
     requests: Rc<RefCell<Requests>>,
     owner: PartyId,
-    port: PortIndex,
+    port: PortId,
     /// The addresses that the party owns; all others stay inside.
     owned: Range<u64>,
     /// Parts of it that are accessed directly.

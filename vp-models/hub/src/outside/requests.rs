@@ -7,9 +7,10 @@ use std::rc::Rc;
 use bytes::Bytes;
 use vp_core::Time;
 
-use crate::ids::{PartyId, PortIndex, RequestId, Tag};
+use crate::ids::{RequestId, Tag};
 use crate::output::{Failure, FailureKind, MemoryAccess, Output};
 use vp_models::bus::axi::{Burst, Completion, Unmapped};
+use vp_types::{PartyId, PortId};
 
 /// Requests without an answer, and those that wait to be sent.
 #[derive(Default)]
@@ -46,7 +47,7 @@ pub(super) fn pages(burst: &Burst) -> impl Iterator<Item = u64> {
 
 struct OpenRequest {
     owner: PartyId,
-    port: PortIndex,
+    port: PortId,
     deadline: Option<Time>,
     waits: AnswerReceiver,
 }
@@ -72,7 +73,7 @@ pub(crate) enum HubNotice {
 impl Requests {
     pub(crate) fn ask(
         &mut self,
-        (owner, port): (PartyId, PortIndex),
+        (owner, port): (PartyId, PortId),
         deadline: Option<Time>,
         waits: AnswerReceiver,
         access: MemoryAccess,
@@ -179,7 +180,7 @@ impl Requests {
     pub(crate) fn abandon(
         this: &RefCell<Self>,
         owner: PartyId,
-        port: PortIndex,
+        port: PortId,
         why: &str,
     ) -> (Vec<HubNotice>, usize) {
         let owed: Vec<RequestId> = {

@@ -8,9 +8,9 @@ use std::fmt;
 use bytes::Bytes;
 
 use super::PortEvent;
-use crate::ids::Role;
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::platform::PortKind;
+use vp_types::Role;
 
 /// A kind of port, and what somebody is to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

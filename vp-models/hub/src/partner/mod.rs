@@ -34,9 +34,9 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
 
-use super::ids::PortIndex;
 use vp_models::bus::axi::AxiEvent;
 use vp_models::units::HORIZON;
+use vp_types::{PortId, Reaction};
 
 pub use event_table::PortSide;
 pub(super) use partners::Partners;
@@ -70,16 +70,6 @@ impl Clock {
     fn delay(self, period: Time) -> Time {
         period * u64::from(self.quantum)
     }
-}
-
-/// Edge at which outputs follow inputs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Reaction {
-    /// The next edge at the earliest: all outputs are registers.
-    #[default]
-    NextEdge,
-    /// Some outputs depend on inputs of the same edge.
-    SameEdge,
 }
 
 /// Event that is driven at a port by a partner, or for it.
@@ -166,11 +156,11 @@ pub(super) struct Partner {
     driven: u64,
     /// The number of resets at a port that it was sent and has not driven back: until then what it drives there
     /// is void.
-    resets: BTreeMap<PortIndex, u32>,
+    resets: BTreeMap<PortId, u32>,
     /// True if its resets are carried out: this platform is a part of the partner's.
     is_leader: bool,
     /// Events that it has driven and that have not taken effect, in the order of the edges.
-    queue: VecDeque<(Time, PortIndex, PortEvent)>,
+    queue: VecDeque<(Time, PortId, PortEvent)>,
     /// Last promise sent to the partner.
     last_promise: Promise,
     /// Earliest reaction to what the partner has driven since.
@@ -207,7 +197,7 @@ impl Partner {
     }
 
     /// Forgets the resets of a port that the partner holds no more.
-    pub(super) fn forget_resets(&mut self, port: PortIndex) {
+    pub(super) fn forget_resets(&mut self, port: PortId) {
         self.resets.remove(&port);
     }
 
@@ -246,7 +236,7 @@ impl Partner {
     }
 
     /// Takes what the partner drives; `at_once`: the platform may react at the same edge.
-    fn drive(&mut self, at: Time, port: PortIndex, event: PortEvent, at_once: bool) -> Result<(), Broken> {
+    fn drive(&mut self, at: Time, port: PortId, event: PortEvent, at_once: bool) -> Result<(), Broken> {
         let promised = self.promised();
         if at < promised {
             return Err(Broken::Early { at, promised });
@@ -373,7 +363,7 @@ mod tests {
     #[test]
     fn until_it_drives_a_reset_back_what_it_drives_is_void() {
         let mut partner = partner(Reaction::NextEdge);
-        let port = PortIndex(2);
+        let port = PortId(2);
         let mut drive = |event, asked: u32| {
             *partner.resets.entry(port).or_default() += asked;
             partner.resets.retain(|_, open| *open > 0);
@@ -391,19 +381,19 @@ mod tests {
     fn a_reset_voids_what_was_driven_ahead_at_its_port() {
         let mut partner = partner(Reaction::NextEdge);
         partner.is_leader = true;
-        let level = |at, port| (Time::ns(at), PortIndex(port), PortEvent::Level(true));
+        let level = |at, port| (Time::ns(at), PortId(port), PortEvent::Level(true));
         for (at, port, event) in [level(8, 0), level(9, 0), level(9, 1), level(12, 0)] {
             partner.drive(at, port, event, false).unwrap();
         }
-        partner.drive(Time::ns(9), PortIndex(0), PortEvent::Reset, false).unwrap();
+        partner.drive(Time::ns(9), PortId(0), PortEvent::Reset, false).unwrap();
         let left: Vec<_> = partner.queue.into_iter().collect();
-        assert_eq!(left, [level(8, 0), level(9, 1), (Time::ns(9), PortIndex(0), PortEvent::Reset)]);
+        assert_eq!(left, [level(8, 0), level(9, 1), (Time::ns(9), PortId(0), PortEvent::Reset)]);
     }
 
     #[test]
     fn no_more_is_driven_ahead_than_can_be_kept() {
         let mut partner = partner(Reaction::NextEdge);
-        let mut drive = || partner.drive(Time::ns(9), PortIndex(0), PortEvent::Level(true), false);
+        let mut drive = || partner.drive(Time::ns(9), PortId(0), PortEvent::Level(true), false);
         (0..MOST_AHEAD).for_each(|_| drive().unwrap());
         assert!(drive().unwrap_err().to_string().contains("65536 events ahead"));
     }
@@ -413,14 +403,13 @@ mod tests {
         let mut partner = partner(Reaction::NextEdge);
         partner.set_promise(promise(0, 50)).unwrap();
         let level = PortEvent::Level(true);
-        let early = partner.drive(Time::ns(49), PortIndex(0), level.clone(), false).unwrap_err();
+        let early = partner.drive(Time::ns(49), PortId(0), level.clone(), false).unwrap_err();
         assert!(early.to_string().contains("nothing before 50 ns"), "{early}");
-        let between = partner.drive(Time::ps(50_500), PortIndex(0), level, false).unwrap_err();
+        let between = partner.drive(Time::ps(50_500), PortId(0), level, false).unwrap_err();
         assert!(between.to_string().contains("between two clock edges"), "{between}");
         let unsent = partner.set_promise(promise(1, 200)).unwrap_err();
         assert!(unsent.to_string().contains("heard 1 events, and was sent 0"), "{unsent}");
-        let beyond =
-            partner.drive(Time::ns(1 << 53), PortIndex(0), PortEvent::Level(false), false).unwrap_err();
+        let beyond = partner.drive(Time::ns(1 << 53), PortId(0), PortEvent::Level(false), false).unwrap_err();
         assert!(beyond.to_string().contains("at most 2^62 ps"), "{beyond}");
         let less = partner.set_promise(promise(0, 49)).unwrap_err();
         assert!(less.to_string().contains("promises nothing before 49 ns"), "{less}");

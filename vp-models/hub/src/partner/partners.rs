@@ -9,9 +9,9 @@ use super::pins::DrivenEvents;
 use super::promise::{Bound, reaction_to};
 use super::reset::ResetRound;
 use super::watched::PinWatcher;
-use super::{Partner, PinEvent, PortEvent, Promise, Reaction, later};
-use crate::ids::{PartyId, PortIndex};
+use super::{Partner, PinEvent, PortEvent, Promise, later};
 use vp_models::platform::Port;
+use vp_types::{PartyId, PortId, Reaction};
 
 /// Partners, what they were sent, and when resets have come from them.
 #[derive(Default)]
@@ -78,7 +78,7 @@ impl Partners {
     }
 
     /// Takes the next event that a partner has driven to be seen by now.
-    pub(super) fn take_due(&mut self, now: Time) -> Option<(PartyId, Time, PortIndex, PortEvent)> {
+    pub(super) fn take_due(&mut self, now: Time) -> Option<(PartyId, Time, PortId, PortEvent)> {
         let is_due = |partner: &Partner| partner.next_event().is_some_and(|at| at <= now);
         let (&party, partner) = self.all.iter_mut().find(|(_, partner)| is_due(partner))?;
         let (at, port, event) = partner.queue.pop_front()?;
@@ -93,19 +93,14 @@ impl Partners {
     }
 
     /// Notes a reset at a port; tells whether it is another one than that which the other ports have seen.
-    pub(super) fn is_new_reset(&mut self, at: Time, port: PortIndex) -> bool {
+    pub(super) fn is_new_reset(&mut self, at: Time, port: PortId) -> bool {
         self.reset_round.is_new(at, port)
     }
 
     // What partners are sent.
 
     /// Takes what a port drives for a partner.
-    pub(super) fn sink(
-        &self,
-        sim: &Sim,
-        party: PartyId,
-        port: PortIndex,
-    ) -> impl Fn(Time, PortEvent) + use<> {
+    pub(super) fn sink(&self, sim: &Sim, party: PartyId, port: PortId) -> impl Fn(Time, PortEvent) + use<> {
         self.driven.sink(sim, party, port)
     }
 

@@ -8,17 +8,17 @@ use vp_core::{Sim, Time};
 use super::event_table::PortSide;
 use super::{Broken, Partner, PortEvent};
 use crate::Hub;
-use crate::ids::{PartyId, PortIndex, Role};
 use crate::output::{Failure, FailureKind};
 use crate::ports::Holding;
 use vp_models::bus::axi::{AxiEvent, AxiSink, ManagerPins, SubordinatePins};
 use vp_models::bus::register::{RegisterAccess, RegisterRequest};
 use vp_models::platform::PortKind;
+use vp_types::{PartyId, PortId, Role};
 
 /// Events that ports have driven for partners during a run.
 #[derive(Default)]
 pub(super) struct DrivenEvents {
-    pub(super) events: RefCell<Vec<(PartyId, PortIndex, Time, PortEvent)>>,
+    pub(super) events: RefCell<Vec<(PartyId, PortId, Time, PortEvent)>>,
     /// True during a run, which has to end when something is driven: that limits how far time may move.
     pub(super) is_running: Cell<bool>,
 }
@@ -29,7 +29,7 @@ impl DrivenEvents {
         self: &Rc<Self>,
         sim: &Sim,
         party: PartyId,
-        port: PortIndex,
+        port: PortId,
     ) -> impl Fn(Time, PortEvent) + use<> {
         let (driven, sim) = (self.clone(), sim.clone());
         move |at, event| {
@@ -42,7 +42,7 @@ impl DrivenEvents {
 }
 
 impl Hub {
-    fn axi_sink(&self, party: PartyId, port: PortIndex) -> AxiSink {
+    fn axi_sink(&self, party: PartyId, port: PortId) -> AxiSink {
         let sink = self.partners.sink(&self.platform.sim(), party, port);
         Box::new(move |at, event: AxiEvent| sink(at, PortEvent::Axi(event)))
     }
@@ -113,7 +113,7 @@ impl Hub {
     }
 
     /// Disconnects a partner's end of a port; says how many bursts it owed.
-    pub(crate) fn disconnect_partner(&mut self, port: PortIndex, role: Role, why: &str) -> usize {
+    pub(crate) fn disconnect_partner(&mut self, port: PortId, role: Role, why: &str) -> usize {
         match self.ports.get(usize::from(port.0)).map(|port| port.kind) {
             Some(PortKind::Registers) if role == Role::Target => {
                 if let Some(registers) = self.platform.outside_registers() {
@@ -148,7 +148,7 @@ impl Hub {
     pub(crate) fn apply_event(
         &mut self,
         party: PartyId,
-        port: PortIndex,
+        port: PortId,
         event: PortEvent,
     ) -> Result<(), Broken> {
         let here = self.driven_side(party, port);
@@ -194,7 +194,7 @@ impl Hub {
 
     /// The side of a port at which a party drives pins. A port that the party attached before it had a clock is accessed by
     /// requests, which need rights of their own: to drive it would go past them.
-    fn driven_side(&self, party: PartyId, port: PortIndex) -> Option<PortSide> {
+    fn driven_side(&self, party: PartyId, port: PortId) -> Option<PortSide> {
         let role = self.holdings.of(party, port).filter(|held| held.is_timed)?.role;
         let kind = self.ports.get(usize::from(port.0))?.kind;
         Some(PortSide { kind, role })
@@ -204,7 +204,7 @@ impl Hub {
     fn drive_access(
         &mut self,
         party: PartyId,
-        port: PortIndex,
+        port: PortId,
         address: u32,
         access: RegisterAccess,
     ) -> Result<(), Broken> {

@@ -3,11 +3,11 @@
 use vp_core::Time;
 
 use super::{Broken, Clock, MOST_QUANTUM, Partner, PortEvent, Promise, later};
-use crate::ids::{PartyId, PortIndex, Role};
 use crate::output::{Failure, FailureKind, Output, Severity};
 use crate::ports::Holding;
 use crate::{Hub, TimeMode};
 use vp_models::platform::{Port, PortKind};
+use vp_types::{PartyId, PortId, Role};
 
 /// Most edges promised at a time, however long no other party acts: a party that joins meanwhile, or resets the
 /// platform, is seen after them.
@@ -52,7 +52,7 @@ impl Hub {
     pub(crate) fn take_driven(
         &mut self,
         party: PartyId,
-        (port, at): (PortIndex, Time),
+        (port, at): (PortId, Time),
         event: PortEvent,
     ) -> bool {
         let at_once = is_line(&self.ports, port);
@@ -81,13 +81,13 @@ impl Hub {
     }
 
     /// A partner has broken a rule: it holds nothing any more, and time does not wait for it.
-    pub(crate) fn remove_partner(&mut self, party: PartyId, port: Option<PortIndex>, broken: &Broken) {
+    pub(crate) fn remove_partner(&mut self, party: PartyId, port: Option<PortId>, broken: &Broken) {
         let at = port.and_then(|port| Some(self.ports.get(usize::from(port.0))?.name));
         let (name, time) = (self.parties.name(party), self.now());
         let place = at.map_or_else(String::new, |port| format!("{port}, "));
         let reason = format!("{place}at {time}: {broken}");
         self.partners.remove(party);
-        let held: Vec<PortIndex> =
+        let held: Vec<PortId> =
             self.holdings.iter().filter(|held| held.party == party).map(|held| held.port).collect();
         self.warn(Severity::Warning, format!("{name} is no partner any more: {reason}"));
         let failure = Failure::new(FailureKind::ContractBroken, reason.as_str());
@@ -144,7 +144,7 @@ impl Hub {
         driven.events.replace(events);
     }
 
-    pub(crate) fn send_driven(&mut self, party: PartyId, port: PortIndex, at: Time, event: PortEvent) {
+    pub(crate) fn send_driven(&mut self, party: PartyId, port: PortId, at: Time, event: PortEvent) {
         let at_once = is_line(&self.ports, port);
         let Some(partner) = self.partners.get_mut(party) else { return };
         let at = later(at, partner.delay());
@@ -217,7 +217,7 @@ impl Hub {
 
     /// Two partners on one path whose outputs both depend on inputs of the same edge would have to wait for each other
     /// within it.
-    pub(crate) fn check_reaction(&self, party: PartyId, port: PortIndex) -> Result<(), Failure> {
+    pub(crate) fn check_reaction(&self, party: PartyId, port: PortId) -> Result<(), Failure> {
         let is_same = |party: PartyId| self.partners.reacts_at_once(party);
         let other =
             self.holdings.iter().find(|held| held.port == port && held.party != party && is_same(held.party));
@@ -236,7 +236,7 @@ impl Hub {
 }
 
 /// Returns true if a port is an interrupt line: a CPU, the platform's or a partner, may act at the edge at which it sees one.
-fn is_line(ports: &[Port], port: PortIndex) -> bool {
+fn is_line(ports: &[Port], port: PortId) -> bool {
     ports.get(usize::from(port.0)).is_some_and(|port| port.kind == PortKind::Irq)
 }
 

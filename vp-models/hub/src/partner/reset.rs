@@ -6,21 +6,21 @@
 //! they are.
 
 use vp_core::Time;
+use vp_types::{PartyId, PortId};
 
 use super::{Broken, PortEvent};
 use crate::Hub;
-use crate::ids::{PartyId, PortIndex};
 
 /// The ports of this platform at which the reset came that put it back last, and when.
 #[derive(Default)]
 pub(super) struct ResetRound {
     at: Time,
-    ports: Vec<PortIndex>,
+    ports: Vec<PortId>,
 }
 
 impl ResetRound {
     /// A reset comes at a port; tells whether it is another one than that which the other ports have seen.
-    pub(super) fn is_new(&mut self, at: Time, port: PortIndex) -> bool {
+    pub(super) fn is_new(&mut self, at: Time, port: PortId) -> bool {
         let is_new = self.at != at || self.ports.is_empty() || self.ports.contains(&port);
         if is_new {
             (self.at, self.ports) = (at, Vec::new());
@@ -48,7 +48,7 @@ impl Hub {
     }
 
     /// The platform that this one is a part of was reset, as a port sees it now.
-    pub(super) fn follow_reset(&mut self, party: PartyId, port: PortIndex) -> Result<(), Broken> {
+    pub(super) fn follow_reset(&mut self, party: PartyId, port: PortId) -> Result<(), Broken> {
         let now = self.now();
         if self.partners.is_new_reset(now, port) {
             self.reset(Some(party)).map_err(|failure| Broken::Pins(failure.reason))?;
@@ -65,7 +65,7 @@ impl Hub {
         self.partners.driven().events.borrow_mut().clear();
         self.bus.clear_driven();
         let timed = self.holdings.iter().filter(|held| held.is_timed && Some(held.party) != by);
-        let timed: Vec<(PartyId, PortIndex)> = timed.map(|held| (held.party, held.port)).collect();
+        let timed: Vec<(PartyId, PortId)> = timed.map(|held| (held.party, held.port)).collect();
         for (party, port) in timed {
             if let Some(partner) = self.partners.get_mut(party) {
                 partner.queue.clear();

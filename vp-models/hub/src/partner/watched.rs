@@ -1,16 +1,16 @@
 //! Watching what is driven at the ports that partners hold.
 
 use vp_core::Time;
+use vp_types::{PartyId, PortId, Role};
 
 use super::PortEvent;
 use crate::Hub;
-use crate::ids::{PartyId, PortIndex, Role};
 
 /// Something that is driven at a port between the platform and a partner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinEvent {
     /// The port.
-    pub port: PortIndex,
+    pub port: PortId,
     /// Role of the partner at the port.
     pub role: Role,
     /// The edge at which the other side sees it for the first time.
@@ -30,7 +30,7 @@ impl Hub {
         self.partners.watch(Box::new(told));
     }
 
-    pub(super) fn watch_pins(&mut self, party: PartyId, port: PortIndex, at: Time, event: &PortEvent) {
+    pub(super) fn watch_pins(&mut self, party: PartyId, port: PortId, at: Time, event: &PortEvent) {
         self.partners.tell_watcher(|| {
             let role = self.holdings.of(party, port)?.role;
             Some(PinEvent { port, role, at, event: event.clone() })

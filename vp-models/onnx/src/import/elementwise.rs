@@ -14,7 +14,7 @@ pub(crate) fn run(
     if let Some(function) = unary(operator, attributes)? {
         return call.finish(Operator::Unary(function));
     }
-    if let Some(function) = binary(operator) {
+    if let Ok(function) = operator.parse::<Binary>() {
         return call.finish(Operator::Binary(function));
     }
     match operator {
@@ -45,17 +45,13 @@ pub(crate) fn run(
 pub(crate) fn unary(operator: &str, attributes: &Attributes<'_>) -> Result<Option<Unary>, Fault> {
     let alpha = |default: f32| attributes.float("alpha", default);
     Ok(Some(match operator {
-        "Relu" => Unary::Relu,
         "LeakyRelu" => Unary::LeakyRelu { alpha: alpha(0.01)? },
         "ThresholdedRelu" => Unary::ThresholdedRelu { alpha: alpha(1.0)? },
         "Elu" => Unary::Elu { alpha: alpha(1.0)? },
         "Selu" => Unary::Selu { alpha: alpha(1.673_263_2)?, gamma: attributes.float("gamma", 1.050_701)? },
         "Celu" => Unary::Celu { alpha: alpha(1.0)? },
-        "Sigmoid" => Unary::Sigmoid,
         "HardSigmoid" => Unary::HardSigmoid { alpha: alpha(0.2)?, beta: attributes.float("beta", 0.5)? },
-        "HardSwish" => Unary::HardSwish,
         "Swish" => Unary::Swish { alpha: alpha(1.0)? },
-        "Tanh" => Unary::Tanh,
         "Gelu" => match attributes.text("approximate")?.as_deref() {
             None | Some("none") => Unary::Gelu { is_approximate: false },
             Some("tanh") => Unary::Gelu { is_approximate: true },
@@ -63,42 +59,9 @@ pub(crate) fn unary(operator: &str, attributes: &Attributes<'_>) -> Result<Optio
                 return Err(Fault::new(format!("approximate is `{other}`; `none` or `tanh` would be right")));
             }
         },
-        "Mish" => Unary::Mish,
-        "Softplus" => Unary::Softplus,
-        "Softsign" => Unary::Softsign,
-        "Exp" => Unary::Exp,
-        "Log" => Unary::Log,
-        "Sqrt" => Unary::Sqrt,
-        "Reciprocal" => Unary::Reciprocal,
-        "Abs" => Unary::Abs,
-        "Neg" => Unary::Neg,
-        "Floor" => Unary::Floor,
-        "Ceil" => Unary::Ceil,
-        "Round" => Unary::Round,
-        "Erf" => Unary::Erf,
-        "Sin" => Unary::Sin,
-        "Cos" => Unary::Cos,
-        "Not" => Unary::Not,
-        _ => return Ok(None),
+        // The functions without attributes have their names.
+        plain => return Ok(plain.parse().ok()),
     }))
-}
-
-fn binary(operator: &str) -> Option<Binary> {
-    Some(match operator {
-        "Add" => Binary::Add,
-        "Sub" => Binary::Sub,
-        "Mul" => Binary::Mul,
-        "Div" => Binary::Div,
-        "Pow" => Binary::Pow,
-        "Equal" => Binary::Equal,
-        "Greater" => Binary::Greater,
-        "GreaterOrEqual" => Binary::GreaterOrEqual,
-        "Less" => Binary::Less,
-        "LessOrEqual" => Binary::LessOrEqual,
-        "And" => Binary::And,
-        "Or" => Binary::Or,
-        _ => return None,
-    })
 }
 
 /// `Clip`, whose bounds are attributes before operator set 11.

@@ -55,7 +55,7 @@ pub use intake::{BeatConsumer, IntakeStage};
 pub use interconnect::Interconnect;
 pub(crate) use latency::LatencySource;
 pub use latency::{Drawn, Latency, LatencyError};
-pub use pins::{AxiChannel, AxiEvent};
+pub use pins::AxiEvent;
 pub use pins::{AxiSink, AxiViolation, Driven, ManagerPins, SubordinatePins};
 pub use pipeline::PipelineConfig;
 pub use read_client::{Request, Requester};
@@ -67,6 +67,7 @@ pub use statistics::{AxiStatistics, Traffic};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};
 pub use timed::{Served, TimedPort};
 pub(crate) use turn::WeightedRoundRobin;
+pub use vp_types::AxiChannel;
 pub use write_path::{Begin, WriteLanes, WritePathConfig};
 pub use write_stream::WriteStream;
 

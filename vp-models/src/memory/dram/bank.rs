@@ -11,6 +11,7 @@ use super::timing::Timing;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use strum::{IntoStaticStr, VariantArray};
 
 /// The earliest clocks of the commands to a bank, a group or a rank.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -45,7 +46,8 @@ pub(super) enum Power {
 }
 
 /// Background of a rank, by which it draws current.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Background {
     /// A row is open.
     ActiveStandby,
@@ -64,23 +66,11 @@ impl Background {
     pub const COUNT: usize = 5;
 
     /// All of them.
-    pub const ALL: [Background; Background::COUNT] = [
-        Background::ActiveStandby,
-        Background::PrechargeStandby,
-        Background::ActivePowerDown,
-        Background::PrechargePowerDown,
-        Background::SelfRefresh,
-    ];
+    pub const ALL: [Background; Background::COUNT] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// Returns the name, as statistics have it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Background::ActiveStandby => "active_standby",
-            Background::PrechargeStandby => "precharge_standby",
-            Background::ActivePowerDown => "active_power_down",
-            Background::PrechargePowerDown => "precharge_power_down",
-            Background::SelfRefresh => "self_refresh",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

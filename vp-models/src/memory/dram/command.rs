@@ -1,7 +1,9 @@
 //! Commands of a DRAM.
 
+use strum::VariantArray;
+
 /// Kind of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, VariantArray)]
 pub enum CommandKind {
     /// Opens a row (ACT).
     Activate,
@@ -35,22 +37,7 @@ pub enum CommandKind {
 
 impl CommandKind {
     /// All kinds.
-    pub const ALL: [CommandKind; 14] = [
-        CommandKind::Activate,
-        CommandKind::Read,
-        CommandKind::ReadPrecharge,
-        CommandKind::Write,
-        CommandKind::WritePrecharge,
-        CommandKind::Precharge,
-        CommandKind::PrechargeAll,
-        CommandKind::Refresh,
-        CommandKind::RefreshBank,
-        CommandKind::Sync,
-        CommandKind::PowerDownEntry,
-        CommandKind::PowerDownExit,
-        CommandKind::SelfRefreshEntry,
-        CommandKind::SelfRefreshExit,
-    ];
+    pub const ALL: [CommandKind; 14] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// Returns the command's name, as data sheets write it.
     pub const fn name(self) -> &'static str {

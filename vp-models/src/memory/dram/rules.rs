@@ -2,10 +2,11 @@
 
 use super::organisation::Organisation;
 use super::timing::Timing;
+use strum::VariantArray;
 
 /// Kind of command for which there is an earliest clock of its own. Commands with auto-precharge have that of the same command without;
 /// PREA has the latest PRE of its banks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
 pub(super) enum Held {
     Activate,
     Read,
@@ -24,19 +25,7 @@ pub(super) enum Held {
 impl Held {
     pub(super) const COUNT: usize = 11;
 
-    const ALL: [Held; Held::COUNT] = [
-        Held::Activate,
-        Held::Read,
-        Held::ReadPrecharge,
-        Held::Write,
-        Held::Precharge,
-        Held::Refresh,
-        Held::RefreshBank,
-        Held::PowerDownEntry,
-        Held::PowerDownExit,
-        Held::SelfRefreshEntry,
-        Held::SelfRefreshExit,
-    ];
+    const ALL: [Held; Held::COUNT] = *Self::VARIANTS.first_chunk().unwrap();
 }
 
 /// Part of a channel in which a command holds back others.

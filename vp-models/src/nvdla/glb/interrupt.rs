@@ -4,9 +4,11 @@
 use super::FAMILY;
 use crate::nvdla::registers::{FieldRef, Unit, glb};
 use std::fmt;
+use strum::{IntoStaticStr, VariantArray};
 
 /// Source of the interrupts that a unit raises when it is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, VariantArray, IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum InterruptSource {
     /// Single data point processor.
     Sdp,
@@ -19,8 +21,10 @@ pub enum InterruptSource {
     /// Rubik.
     Rubik,
     /// Convolution DMA has fetched all input.
+    #[strum(serialize = "CDMA_DAT")]
     CdmaData,
     /// Convolution DMA has fetched all weights.
+    #[strum(serialize = "CDMA_WT")]
     CdmaWeight,
     /// Convolution accumulator.
     Cacc,
@@ -28,16 +32,7 @@ pub enum InterruptSource {
 
 impl InterruptSource {
     /// Every source, by rising bit.
-    pub const ALL: [Self; 8] = [
-        Self::Sdp,
-        Self::Cdp,
-        Self::Pdp,
-        Self::Bdma,
-        Self::Rubik,
-        Self::CdmaData,
-        Self::CdmaWeight,
-        Self::Cacc,
-    ];
+    pub const ALL: [Self; 8] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// Returns the source's interrupt for the layer of register group 0 or 1 (BDMA: of the launch group).
     pub fn of_group(self, group: usize) -> Interrupt {
@@ -59,16 +54,7 @@ impl InterruptSource {
 
     /// Returns the source's name in traces.
     fn name(self) -> &'static str {
-        match self {
-            Self::Sdp => "SDP",
-            Self::Cdp => "CDP",
-            Self::Pdp => "PDP",
-            Self::Bdma => "BDMA",
-            Self::Rubik => "RUBIK",
-            Self::CdmaData => "CDMA_DAT",
-            Self::CdmaWeight => "CDMA_WT",
-            Self::Cacc => "CACC",
-        }
+        self.into()
     }
 
     fn fields(self) -> [FieldRef; 2] {

@@ -1,6 +1,7 @@
 //! The units that have a slot in the register space.
 
 use std::fmt;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::{
     Grouping, RegisterRef, bdma, cacc, cdma, cdp, cdp_rdma, cfgrom, cmac, csc, glb, mcif, pdp, pdp_rdma, rbk,
@@ -8,7 +9,8 @@ use super::{
 };
 
 /// One unit of NVDLA as software sees it: the owner of 4 KiB of register space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, VariantArray, IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Unit {
     /// Capability ROM; absent in `nv_full`.
     Cfgrom,
@@ -48,47 +50,11 @@ pub enum Unit {
 
 impl Unit {
     /// Every unit, in the order of the manual.
-    pub const ALL: [Self; 17] = [
-        Self::Cfgrom,
-        Self::Glb,
-        Self::Mcif,
-        Self::Cvif,
-        Self::Bdma,
-        Self::Cdma,
-        Self::Csc,
-        Self::CmacA,
-        Self::CmacB,
-        Self::Cacc,
-        Self::SdpRdma,
-        Self::Sdp,
-        Self::PdpRdma,
-        Self::Pdp,
-        Self::CdpRdma,
-        Self::Cdp,
-        Self::Rbk,
-    ];
+    pub const ALL: [Self; 17] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The manual's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cfgrom => "CFGROM",
-            Self::Glb => "GLB",
-            Self::Mcif => "MCIF",
-            Self::Cvif => "CVIF",
-            Self::Bdma => "BDMA",
-            Self::Cdma => "CDMA",
-            Self::Csc => "CSC",
-            Self::CmacA => "CMAC_A",
-            Self::CmacB => "CMAC_B",
-            Self::Cacc => "CACC",
-            Self::SdpRdma => "SDP_RDMA",
-            Self::Sdp => "SDP",
-            Self::PdpRdma => "PDP_RDMA",
-            Self::Pdp => "PDP",
-            Self::CdpRdma => "CDP_RDMA",
-            Self::Cdp => "CDP",
-            Self::Rbk => "RBK",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The unit of that name. `SRAMIF` and `RUBIK`, the architecture text's names, are accepted too.

@@ -9,13 +9,13 @@
 //! and the response's time stamp says how long each takes by itself: the interface's latency, and a cycle a
 //! beat. They do not wait for each other.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
 use vp_hub::{
     Access as HubAccess, AccessKind, Clock, Completion, Failure, Input, Operation, Output, PartyCommand,
-    PartyId, PortEvent, PortIndex, Promise, Role, Tag,
+    PortEvent, PortId, Promise, Role,
 };
 use vp_models::bus::axi::Latency;
 use vp_models::platform::{Description, Port, PortKind};
@@ -25,6 +25,7 @@ use vp_protocols::remote_port::{
 
 use super::routes::{Route, Routes};
 use super::{Channels, code, result, stamp};
+use crate::adapters::hub_inputs::HubInputs;
 use crate::adapters::{Adapter, SessionEnd, SessionStart};
 
 /// Accesses to memory that the peer may have under way before it is read no further.
@@ -34,7 +35,6 @@ const WAITING: usize = 256;
 pub(in crate::adapters) struct Device {
     connection: Connection,
     channels: Channels,
-    party: PartyId,
     routes: Routes,
     period: Time,
     /// By the index of their ports.
@@ -42,9 +42,7 @@ pub(in crate::adapters) struct Device {
     quantum: Time,
     /// The simulated time at which the session began: 0 in its time stamps.
     began: Time,
-    inputs: VecDeque<Input>,
-    next_tag: u64,
-    commands: BTreeMap<Tag, Purpose>,
+    hub: HubInputs<Purpose>,
     /// Events that the platform has driven and that are not yet heard, oldest first.
     driven: VecDeque<Driven>,
     /// Number of events of the platform that are heard.
@@ -112,7 +110,7 @@ impl Memory {
 
 /// An access to the peer's registers.
 struct RegisterAccess {
-    port: PortIndex,
+    port: PortId,
     channel: u32,
     transaction: Transaction,
     posted: bool,
@@ -125,16 +123,13 @@ impl Device {
         Device {
             connection: Connection::new(Capabilities::PLATFORM),
             channels,
-            party: PartyId(0),
             routes: Routes::default(),
             period: Time::ZERO,
             memories: Vec::new(),
             // In cycles as long as the period is not known.
             quantum: Time::ps(u64::from(quantum.max(1))),
             began: Time::ZERO,
-            inputs: VecDeque::new(),
-            next_tag: 0,
-            commands: BTreeMap::new(),
+            hub: HubInputs::new(),
             driven: VecDeque::new(),
             heard: 0,
             promised: Time::ZERO,
@@ -148,16 +143,9 @@ impl Device {
 }
 
 impl Device {
-    fn command(&mut self, command: PartyCommand, purpose: Purpose) {
-        let tag = Tag(self.next_tag);
-        self.next_tag += 1;
-        self.commands.insert(tag, purpose);
-        self.inputs.push_back(Input::Command { party: self.party, tag, command });
-    }
-
     fn attach(&mut self, route: &Route, role: Role) {
         let attach = PartyCommand::Attach { port: route.port, role, range: None };
-        self.command(attach, Purpose::Role(route.place.port.clone()));
+        self.hub.command(attach, Purpose::Role(route.place.port.clone()));
     }
 
     /// The first clock edge that is not before a time of the peer.
@@ -173,14 +161,14 @@ impl Device {
         reactions.chain([self.promised]).min().unwrap_or(self.promised).max(self.last)
     }
 
-    fn drive(&mut self, port: PortIndex, at: Time, event: PortEvent) {
+    fn drive(&mut self, port: PortId, at: Time, event: PortEvent) {
         self.last = at;
-        self.inputs.push_back(Input::Driven { party: self.party, port, at, event });
+        self.hub.push(Input::Driven { party: self.hub.party, port, at, event });
     }
 
     fn promise(&mut self) {
         let promise = Promise { heard: self.heard, next: self.promised };
-        self.inputs.push_back(Input::Promised { party: self.party, promise });
+        self.hub.push(Input::Promised { party: self.hub.party, promise });
     }
 
     /// Returns true if the peer has not answered an access to its registers: simulated time stands.
@@ -202,7 +190,7 @@ impl Device {
 
     // What the platform drives.
 
-    fn take(&mut self, port: PortIndex, at: Time, event: &PortEvent) -> Result<(), SessionEnd> {
+    fn take(&mut self, port: PortId, at: Time, event: &PortEvent) -> Result<(), SessionEnd> {
         let what = match *event {
             PortEvent::Register { address, write, posted } => {
                 let Some(route) = self.routes.of(port) else { return Ok(()) };
@@ -320,7 +308,7 @@ impl Device {
                 match operation {
                     Ok((port, operation, takes)) => {
                         let access = HubAccess { port, at: None, operation };
-                        self.command(PartyCommand::Access(access), Purpose::Memory(request, takes));
+                        self.hub.command(PartyCommand::Access(access), Purpose::Memory(request, takes));
                         return Ok(());
                     }
                     Err(code) => Answer::Failed(code),
@@ -347,7 +335,7 @@ impl Device {
     }
 
     /// Returns the time that an access to memory takes by itself, in nanoseconds.
-    fn takes(&self, port: PortIndex, is_write: bool, length: u32) -> i64 {
+    fn takes(&self, port: PortId, is_write: bool, length: u32) -> i64 {
         let Some(memory) = self.memories.get(usize::from(port.0)) else { return 0 };
         let beats = length.div_ceil(memory.beat_bytes.max(1));
         let cycles = memory.latencies[usize::from(is_write)].saturating_add(beats);
@@ -395,7 +383,7 @@ impl Adapter for Device {
     fn begin(&mut self, beginning: &SessionStart<'_>) -> Result<(), SessionEnd> {
         let SessionStart { party, ports, description, now } = *beginning;
         let period = description.period;
-        (self.party, self.period, self.quantum) = (party, period, period * self.quantum.as_ps());
+        (self.hub.party, self.period, self.quantum) = (party, period, period * self.quantum.as_ps());
         self.memories = ports.iter().map(|port| Memory::of(port, description)).collect();
         self.routes = Routes::new(&self.channels, ports)?;
         [self.began, self.promised, self.last, self.simulated, self.answered] = [now; 5];
@@ -403,7 +391,7 @@ impl Adapter for Device {
         let of_kind = |kind| routes.iter().filter(move |route| route.kind == kind);
         // What is attached before there is a clock is not timed edge by edge.
         of_kind(PortKind::Axi).for_each(|route| self.attach(route, Role::Initiator));
-        self.command(PartyCommand::Clock(Clock::default()), Purpose::Role("its clock".to_owned()));
+        self.hub.command(PartyCommand::Clock(Clock::default()), Purpose::Role("its clock".to_owned()));
         of_kind(PortKind::Registers).for_each(|route| self.attach(route, Role::Target));
         of_kind(PortKind::Irq).for_each(|route| self.attach(route, Role::Source));
         Ok(())
@@ -433,7 +421,7 @@ impl Adapter for Device {
 
     fn tell(&mut self, output: Output, _: Time) -> Result<(), SessionEnd> {
         match output {
-            Output::Completed { tag, result, .. } => match self.commands.remove(&tag) {
+            Output::Completed { tag, result, .. } => match self.hub.commands.remove(&tag) {
                 Some(Purpose::Role(what)) => {
                     result.map(drop).map_err(|failure| SessionEnd::Wrong(format!("{what}: {failure}")))
                 }
@@ -451,7 +439,7 @@ impl Adapter for Device {
     }
 
     fn next_input(&mut self) -> Option<Input> {
-        self.inputs.pop_front()
+        self.hub.next()
     }
 
     fn next_output(&mut self) -> Option<(usize, &mut BytesMut)> {
@@ -462,14 +450,14 @@ impl Adapter for Device {
     fn takes_more(&self) -> bool {
         // Responses of the peer may stand behind its requests: it is the number of those that is bounded, at QEMU's and the
         // library's own bounds, and not the reading.
-        self.commands.len() < WAITING && !self.connection.is_backlogged()
+        self.hub.commands.len() < WAITING && !self.connection.is_backlogged()
     }
 
     fn owes_answers(&self) -> bool {
-        self.commands.values().any(|purpose| matches!(purpose, Purpose::Memory(..)))
+        self.hub.commands.values().any(|purpose| matches!(purpose, Purpose::Memory(..)))
     }
 
     fn is_under_way(&self) -> bool {
-        self.is_accessed() || self.sync.is_some() || !self.commands.is_empty()
+        self.is_accessed() || self.sync.is_some() || !self.hub.commands.is_empty()
     }
 }

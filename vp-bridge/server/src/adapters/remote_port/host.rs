@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use vp_core::Time;
 use vp_hub::{
     Access as HubAccess, Completion, Failure, FailureKind, HORIZON, Input, MemoryAccess, Operation, Output,
-    PartyCommand, PartyId, RequestId as HubRequest, Role, Tag,
+    PartyCommand, RequestId as HubRequest, Role, Tag,
 };
 use vp_models::platform::PortKind;
 use vp_protocols::remote_port::{
@@ -16,6 +16,7 @@ use vp_protocols::remote_port::{
 
 use super::routes::{Route, Routes};
 use super::{Channels, TimeSource, answer_sync, code, result, stamp};
+use crate::adapters::hub_inputs::HubInputs;
 use crate::adapters::{Adapter, SessionEnd, SessionStart};
 
 /// Bytes of one access to registers. QEMU's CPUs have at most 8.
@@ -35,14 +36,10 @@ pub(in crate::adapters) struct Host {
     connection: Connection,
     channels: Channels,
     time: TimeSource,
-    party: PartyId,
     routes: Routes,
     /// The simulated time at which the session began: 0 in its time stamps.
     began: Time,
-    inputs: VecDeque<Input>,
-    next_tag: u64,
-    /// Purposes of commands of the hub.
-    commands: BTreeMap<Tag, Purpose>,
+    hub: HubInputs<Purpose>,
     /// Requests of the peer that wait for words of registers, by the tag of the first.
     accesses: BTreeMap<Tag, RegisterAccess>,
     /// Requests of the platform for the peer's memory that are not sent yet, because the peer has its maximum.
@@ -135,12 +132,9 @@ impl Host {
             connection: Connection::new(Capabilities::PLATFORM),
             channels,
             time,
-            party: PartyId(0),
             routes: Routes::default(),
             began: Time::ZERO,
-            inputs: VecDeque::new(),
-            next_tag: 0,
-            commands: BTreeMap::new(),
+            hub: HubInputs::new(),
             accesses: BTreeMap::new(),
             outgoing: VecDeque::new(),
             asked: BTreeMap::new(),
@@ -149,14 +143,6 @@ impl Host {
             level: false,
             heartbeat: Heartbeat::default(),
         }
-    }
-
-    fn command(&mut self, command: PartyCommand, purpose: Purpose) -> Tag {
-        let tag = Tag(self.next_tag);
-        self.next_tag += 1;
-        self.commands.insert(tag, purpose);
-        self.inputs.push_back(Input::Command { party: self.party, tag, command });
-        tag
     }
 
     /// The simulated time of a time stamp, if the peer's times count.
@@ -194,7 +180,7 @@ impl Host {
             }
             Transaction::Sync { time } => match self.at(*time) {
                 Some(at) if at > now => {
-                    self.command(PartyCommand::Advance(vp_hub::Until::Time(at)), Purpose::Sync(request));
+                    self.hub.command(PartyCommand::Advance(vp_hub::Until::Time(at)), Purpose::Sync(request));
                     return Ok(());
                 }
                 _ => Answer::Done,
@@ -219,7 +205,7 @@ impl Host {
         now: Time,
     ) -> Result<(), SessionEnd> {
         // The tag of its first command, if it has one.
-        let access = Tag(self.next_tag);
+        let access = self.hub.next_tag();
         let at = self.at(request.transaction.time()).filter(|at| *at > now);
         let length = match &request.transaction {
             Transaction::Read(access) => access.length as usize,
@@ -235,13 +221,13 @@ impl Host {
             let hub_access = HubAccess { port: route.port, at, operation };
             self.posted = if is_posted { self.posted + 1 } else { 0 };
             if is_posted && self.posted < POSTED {
-                let party = self.party;
-                self.inputs.push_back(Input::Posted { party, access: hub_access });
+                let party = self.hub.party;
+                self.hub.push(Input::Posted { party, access: hub_access });
                 count -= 1;
                 continue;
             }
             self.posted = 0;
-            self.command(PartyCommand::Access(hub_access), Purpose::Word { access, offset });
+            self.hub.command(PartyCommand::Access(hub_access), Purpose::Word { access, offset });
         }
         let access_of =
             RegisterAccess { request, data, words: count, began: at.unwrap_or(now), failed: None };
@@ -413,7 +399,7 @@ impl Host {
         if self.requests.get(&request).is_some_and(|of| of.open == 0)
             && let Some(of) = self.requests.remove(&request)
         {
-            self.inputs.push_back(Input::Answer { party: self.party, request, result: of.result() });
+            self.hub.answer(request, of.result());
         }
     }
 }
@@ -463,7 +449,7 @@ fn words(access: &Access, route: &Route) -> Result<Vec<Word>, ResponseCode> {
 
 impl Adapter for Host {
     fn begin(&mut self, beginning: &SessionStart<'_>) -> Result<(), SessionEnd> {
-        self.party = beginning.party;
+        self.hub.party = beginning.party;
         self.began = beginning.now;
         self.routes = Routes::new(&self.channels, beginning.ports)?;
         let routes: Vec<Route> = self.routes.iter().cloned().collect();
@@ -473,7 +459,7 @@ impl Adapter for Host {
                 PortKind::Axi => Role::Target,
                 PortKind::Registers | PortKind::Stream => Role::Initiator,
             };
-            self.command(PartyCommand::Attach { port, role, range: None }, Purpose::Attach(place.port));
+            self.hub.command(PartyCommand::Attach { port, role, range: None }, Purpose::Attach(place.port));
         }
         Ok(())
     }
@@ -494,7 +480,7 @@ impl Adapter for Host {
                 None => return Ok(()),
             }
         }
-        if self.commands.len() >= HARD_WAITING {
+        if self.hub.commands.len() >= HARD_WAITING {
             return Err(SessionEnd::Wrong(
                 "the platform waits for an answer of the peer's memory, which stands behind too many requests".to_owned(),
             ));
@@ -504,7 +490,7 @@ impl Adapter for Host {
 
     fn tell(&mut self, output: Output, now: Time) -> Result<(), SessionEnd> {
         match output {
-            Output::Completed { tag, time, result, .. } => match self.commands.remove(&tag) {
+            Output::Completed { tag, time, result, .. } => match self.hub.commands.remove(&tag) {
                 Some(Purpose::Attach(port)) => {
                     result.map(drop).map_err(|failure| SessionEnd::Wrong(format!("{port}: {failure}")))
                 }
@@ -518,7 +504,7 @@ impl Adapter for Host {
                 Some(route) => self.ask(request, &route, access, now),
                 None => {
                     let result = Err(Failure::new(FailureKind::Internal, "the port has no channel"));
-                    self.inputs.push_back(Input::Answer { party: self.party, request, result });
+                    self.hub.answer(request, result);
                     Ok(())
                 }
             },
@@ -547,7 +533,7 @@ impl Adapter for Host {
     }
 
     fn next_input(&mut self) -> Option<Input> {
-        self.inputs.pop_front()
+        self.hub.next()
     }
 
     fn next_output(&mut self) -> Option<(usize, &mut BytesMut)> {
@@ -557,17 +543,17 @@ impl Adapter for Host {
 
     fn takes_more(&self) -> bool {
         let most = if self.asked.is_empty() { WAITING } else { HARD_WAITING };
-        self.commands.len() < most && !self.connection.is_backlogged()
+        self.hub.commands.len() < most && !self.connection.is_backlogged()
     }
 
     fn owes_answers(&self) -> bool {
         // Requests of the platform to its memory would not be answered.
         self.requests.is_empty()
-            && self.commands.values().any(|purpose| !matches!(purpose, Purpose::Attach(_)))
+            && self.hub.commands.values().any(|purpose| !matches!(purpose, Purpose::Attach(_)))
     }
 
     fn is_under_way(&self) -> bool {
-        !self.requests.is_empty() || !self.commands.is_empty()
+        !self.requests.is_empty() || !self.hub.commands.is_empty()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The mapping between channels and the platform's ports, in both directions.
 
-use vp_hub::PortIndex;
+use vp_hub::PortId;
 use vp_models::platform::{Port, PortKind};
 
 use super::{Channels, PortChannel, SessionEnd};
@@ -8,7 +8,7 @@ use super::{Channels, PortChannel, SessionEnd};
 /// A port and its channel.
 #[derive(Debug, Clone)]
 pub(super) struct Route {
-    pub(super) port: PortIndex,
+    pub(super) port: PortId,
     pub(super) kind: PortKind,
     pub(super) place: PortChannel,
 }
@@ -31,7 +31,7 @@ impl Routes {
                     names.join(", ")
                 )));
             };
-            Ok(Route { port: PortIndex(index as u16), kind: ports[index].kind, place: place.clone() })
+            Ok(Route { port: PortId(index as u16), kind: ports[index].kind, place: place.clone() })
         };
         channels.iter().map(route).collect::<Result<_, _>>().map(Routes)
     }
@@ -47,7 +47,7 @@ impl Routes {
     }
 
     /// The channel of a port.
-    pub(super) fn of(&self, port: PortIndex) -> Option<&Route> {
+    pub(super) fn of(&self, port: PortId) -> Option<&Route> {
         self.0.iter().find(|route| route.port == port)
     }
 }

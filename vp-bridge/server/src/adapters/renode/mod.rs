@@ -8,17 +8,16 @@
 
 mod transfers;
 
-use std::collections::{BTreeMap, VecDeque};
-
 use bytes::BytesMut;
 use vp_core::Time;
 use vp_hub::{
-    Access, Completion, Failure, FailureKind, HORIZON, Input, Operation, Output, PartyCommand, PartyId,
-    PortIndex, Role, Tag, Until,
+    Access, Completion, Failure, FailureKind, HORIZON, Input, Operation, Output, PartyCommand, PortId, Role,
+    Until,
 };
 use vp_models::platform::PortKind;
 use vp_protocols::renode::{Answer, Connection, Event, LogLevel, SendError, Socket, Violation, Width};
 
+use super::hub_inputs::HubInputs;
 use super::{Adapter, SessionEnd, SessionStart};
 use transfers::{Transfer, Transfers};
 
@@ -59,15 +58,12 @@ pub(crate) struct Renode {
     connection: Connection,
     /// The memory interfaces that are masters on Renode's bus.
     masters: Vec<String>,
-    party: PartyId,
-    registers: PortIndex,
+    registers: PortId,
     /// The lines; the first is 0 for Renode.
-    lines: Vec<PortIndex>,
+    lines: Vec<PortId>,
     /// The levels that were sent to Renode.
     levels: Vec<bool>,
-    inputs: VecDeque<Input>,
-    next_tag: u64,
-    commands: BTreeMap<Tag, Purpose>,
+    hub: HubInputs<Purpose>,
     access: Option<RegisterAccess>,
     /// The end of the ticks up to now, in simulated time.
     time: Time,
@@ -98,13 +94,10 @@ impl Renode {
         Renode {
             connection: Connection::new(),
             masters,
-            party: PartyId(0),
-            registers: PortIndex(0),
+            registers: PortId(0),
             lines: Vec::new(),
             levels: Vec::new(),
-            inputs: VecDeque::new(),
-            next_tag: 0,
-            commands: BTreeMap::new(),
+            hub: HubInputs::new(),
             access: None,
             time: Time::ZERO,
             transfers: Transfers::default(),
@@ -112,13 +105,6 @@ impl Renode {
             silence: 0,
             writing: (MAIN, BytesMut::new()),
         }
-    }
-
-    fn command(&mut self, command: PartyCommand, purpose: Purpose) {
-        let tag = Tag(self.next_tag);
-        self.next_tag += 1;
-        self.commands.insert(tag, purpose);
-        self.inputs.push_back(Input::Command { party: self.party, tag, command });
     }
 
     // What Renode wants.
@@ -138,11 +124,11 @@ impl Renode {
                         self.time
                     ))
                 })?;
-                self.command(PartyCommand::Advance(Until::Time(self.time)), Purpose::Tick);
+                self.hub.command(PartyCommand::Advance(Until::Time(self.time)), Purpose::Tick);
                 Ok(())
             }
             Event::Reset => {
-                self.command(PartyCommand::Reset, Purpose::Reset);
+                self.hub.command(PartyCommand::Reset, Purpose::Reset);
                 Ok(())
             }
             Event::Got { data } => self.transferred(data),
@@ -183,7 +169,7 @@ impl Renode {
                 None => Operation::RegisterRead { address },
             };
             let access = Access { port: self.registers, at: None, operation };
-            self.command(PartyCommand::Access(access), Purpose::Word { shift });
+            self.hub.command(PartyCommand::Access(access), Purpose::Word { shift });
         }
         Ok(())
     }
@@ -221,7 +207,7 @@ impl Renode {
             return Ok(());
         }
         while let Some((request, read)) = self.transfers.take_finished() {
-            self.inputs.push_back(Input::Answer { party: self.party, request, result: Ok(read) });
+            self.hub.answer(request, Ok(read));
         }
         match self.transfers.next() {
             Some(Transfer { width, address, written: Some(value) }) => {
@@ -237,7 +223,7 @@ impl Renode {
 
 impl Adapter for Renode {
     fn begin(&mut self, beginning: &SessionStart<'_>) -> Result<(), SessionEnd> {
-        self.party = beginning.party;
+        self.hub.party = beginning.party;
         self.time = beginning.now;
         let names = || beginning.ports.iter().filter(|port| port.kind == PortKind::Axi).map(|port| port.name);
         if let Some(unknown) = self.masters.iter().find(|port| !names().any(|name| name == *port)) {
@@ -248,7 +234,7 @@ impl Adapter for Renode {
             )));
         }
         for (index, port) in beginning.ports.iter().enumerate() {
-            let index = PortIndex(index as u16);
+            let index = PortId(index as u16);
             let role = match port.kind {
                 PortKind::Registers => {
                     self.registers = index;
@@ -262,7 +248,7 @@ impl Adapter for Renode {
                 PortKind::Axi | PortKind::Stream => continue,
             };
             let attach = PartyCommand::Attach { port: index, role, range: None };
-            self.command(attach, Purpose::Attach(port.name));
+            self.hub.command(attach, Purpose::Attach(port.name));
         }
         self.levels = vec![false; self.lines.len()];
         Ok(())
@@ -286,7 +272,7 @@ impl Adapter for Renode {
 
     fn tell(&mut self, output: Output, _: Time) -> Result<(), SessionEnd> {
         match output {
-            Output::Completed { tag, result, .. } => match self.commands.remove(&tag) {
+            Output::Completed { tag, result, .. } => match self.hub.commands.remove(&tag) {
                 Some(Purpose::Attach(port)) => {
                     result.map(drop).map_err(|failure| SessionEnd::Wrong(format!("{port}: {failure}")))
                 }
@@ -339,7 +325,7 @@ impl Adapter for Renode {
     }
 
     fn next_input(&mut self) -> Option<Input> {
-        self.inputs.pop_front()
+        self.hub.next()
     }
 
     fn next_output(&mut self) -> Option<(usize, &mut BytesMut)> {
@@ -353,17 +339,17 @@ impl Adapter for Renode {
     }
 
     fn takes_more(&self) -> bool {
-        self.commands.len() < WAITING
+        self.hub.commands.len() < WAITING
     }
 
     fn owes_answers(&self) -> bool {
         // An access to its bus would not be answered.
         let owes = |purpose: &Purpose| matches!(purpose, Purpose::Word { .. } | Purpose::Tick);
-        !self.connection.is_on_bus() && self.commands.values().any(owes)
+        !self.connection.is_on_bus() && self.hub.commands.values().any(owes)
     }
 
     fn is_under_way(&self) -> bool {
-        self.connection.is_on_bus() || !self.commands.is_empty()
+        self.connection.is_on_bus() || !self.hub.commands.is_empty()
     }
 
     fn gone(&self) -> SessionEnd {

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
-use vp_hub::{Completion, Failure, FailureKind, Input, Output, PartyCommand, PartyId, PortIndex, Role, Tag};
+use vp_hub::{Completion, Failure, FailureKind, Input, Output, PartyCommand, PortId, Role, Tag};
 use vp_models::platform::PortKind;
 use vp_protocols::pci;
 use vp_protocols::vfio_user::{
@@ -23,6 +23,7 @@ use vp_protocols::vfio_user::{
 };
 use vp_shm::descriptors::Passed;
 
+use super::hub_inputs::HubInputs;
 use super::{Adapter, FileTask, SessionEnd, SessionStart};
 use function::{CONFIGURATION, Function, MSIX_BAR, MSIX_WINDOW};
 use interrupts::{INTX, Interrupts, TYPES, UNMASK};
@@ -65,17 +66,14 @@ pub(crate) struct VfioUser {
     interrupts: Interrupts,
     parts: Parts,
     accesses: Accesses,
-    party: PartyId,
     /// Port of the registers, and its first address.
-    registers: (PortIndex, u64),
+    registers: (PortId, u64),
     /// Ports of memory, and their addresses.
-    memories: Vec<(PortIndex, Range<u64>)>,
-    inputs: VecDeque<Input>,
+    memories: Vec<(PortId, Range<u64>)>,
+    hub: HubInputs<Purpose>,
     files: VecDeque<FileTask>,
     tasks: Option<Tasks>,
     queue: VecDeque<(Token, Work)>,
-    next_tag: u64,
-    commands: BTreeMap<Tag, Purpose>,
     words: usize,
     registers_under_way: BTreeMap<u64, RegisterAccess>,
     next_access: u64,
@@ -112,27 +110,17 @@ impl VfioUser {
             interrupts: Interrupts::default(),
             parts: Parts::default(),
             accesses: Accesses::default(),
-            party: PartyId(0),
-            registers: (PortIndex(0), 0),
+            registers: (PortId(0), 0),
             memories: Vec::new(),
-            inputs: VecDeque::new(),
+            hub: HubInputs::new(),
             files: VecDeque::new(),
             tasks: None,
             queue: VecDeque::new(),
-            next_tag: 0,
-            commands: BTreeMap::new(),
             words: 0,
             registers_under_way: BTreeMap::new(),
             next_access: 0,
             next_memory: 0,
         }
-    }
-
-    fn command(&mut self, command: PartyCommand, purpose: Purpose) {
-        let tag = Tag(self.next_tag);
-        self.next_tag += 1;
-        self.commands.insert(tag, purpose);
-        self.inputs.push_back(Input::Command { party: self.party, tag, command });
     }
 
     fn ring(&mut self, eventfd: Option<u32>) {
@@ -161,7 +149,7 @@ impl VfioUser {
             && self.words < WORDS
             && let Some((_, work)) = self.queue.front()
         {
-            if !work.is_of_registers() && !self.commands.is_empty() {
+            if !work.is_of_registers() && !self.hub.commands.is_empty() {
                 return;
             }
             match self.queue.pop_front() {
@@ -185,7 +173,7 @@ impl VfioUser {
             Request::RegionWrite(Write { region: REGISTERS, offset, data }) => {
                 return self.access_registers(token, offset, data.len(), Some(&data));
             }
-            Request::Reset => return self.command(PartyCommand::Reset, Purpose::Reset(token)),
+            Request::Reset => return self.hub.command(PartyCommand::Reset, Purpose::Reset(token)),
             Request::DeviceInfo => Ok(Reply::Device(DeviceInfo { regions: REGIONS, irqs: TYPES })),
             Request::RegionInfo { index } if index < REGIONS => {
                 let size = match index {
@@ -241,7 +229,7 @@ impl VfioUser {
     }
 
     fn command_done(&mut self, tag: Tag, result: Result<Completion, Failure>) -> Result<(), SessionEnd> {
-        match self.commands.remove(&tag) {
+        match self.hub.commands.remove(&tag) {
             Some(Purpose::Attach(port)) => {
                 result.map_err(|failure| SessionEnd::Wrong(format!("{port}: {failure}")))?;
             }
@@ -265,7 +253,7 @@ impl VfioUser {
 
     fn take_done(&mut self) {
         while let Some((request, result)) = self.accesses.take_done() {
-            self.inputs.push_back(Input::Answer { party: self.party, request, result });
+            self.hub.answer(request, result);
         }
     }
 
@@ -314,9 +302,9 @@ fn refusal(command: u16) -> Errno {
 
 impl Adapter for VfioUser {
     fn begin(&mut self, beginning: &SessionStart<'_>) -> Result<(), SessionEnd> {
-        self.party = beginning.party;
+        self.hub.party = beginning.party;
         for (index, port) in beginning.ports.iter().enumerate() {
-            let index = PortIndex(index as u16);
+            let index = PortId(index as u16);
             let role = match port.kind {
                 PortKind::Registers => {
                     let window = pci::window(port.size).max(PAGE);
@@ -336,7 +324,7 @@ impl Adapter for VfioUser {
                 PortKind::Stream => continue,
             };
             let attach = PartyCommand::Attach { port: index, role, range: None };
-            self.command(attach, Purpose::Attach(port.name));
+            self.hub.command(attach, Purpose::Attach(port.name));
         }
         Ok(())
     }
@@ -383,7 +371,7 @@ impl Adapter for VfioUser {
                 } else {
                     let why = "the guest's driver has not made the device a bus master";
                     let result = Err(Failure::new(FailureKind::SlaveError, why));
-                    self.inputs.push_back(Input::Answer { party: self.party, request, result });
+                    self.hub.answer(request, result);
                 }
             }
             Output::Level { level, .. } => {
@@ -397,7 +385,7 @@ impl Adapter for VfioUser {
     }
 
     fn next_input(&mut self) -> Option<Input> {
-        self.inputs.pop_front()
+        self.hub.next()
     }
 
     fn next_file_task(&mut self) -> Option<FileTask> {
@@ -434,11 +422,11 @@ impl Adapter for VfioUser {
     }
 
     fn owes_answers(&self) -> bool {
-        self.accesses.is_empty() && !(self.queue.is_empty() && self.commands.is_empty())
+        self.accesses.is_empty() && !(self.queue.is_empty() && self.hub.commands.is_empty())
     }
 
     fn is_under_way(&self) -> bool {
-        !self.accesses.is_empty() || !self.commands.is_empty()
+        !self.accesses.is_empty() || !self.hub.commands.is_empty()
     }
 
     fn gone(&self) -> SessionEnd {

@@ -63,7 +63,7 @@ impl VfioUser {
                 None => Operation::RegisterRead { address },
             };
             let access = Access { port, at: None, operation };
-            self.command(PartyCommand::Access(access), Purpose::Word(number));
+            self.hub.command(PartyCommand::Access(access), Purpose::Word(number));
         }
     }
 

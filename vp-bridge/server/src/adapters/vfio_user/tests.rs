@@ -1,7 +1,7 @@
 use super::interrupts::MSIX;
 use super::*;
 use crate::adapters::SharedPart;
-use vp_hub::{AccessKind, MemoryAccess, Operation, RequestId};
+use vp_hub::{AccessKind, MemoryAccess, Operation, PartyId, RequestId};
 use vp_models::platform::{Description, Platform};
 use vp_protocols::vfio_user::{Client, ClientEvent, DmaMap, DmaUnmap, IrqAction, IrqData, SetIrqs};
 
@@ -19,7 +19,7 @@ struct Both {
 
 const MAP: DmaMap =
     DmaMap { is_readable: true, is_writeable: true, offset: 0x1000, address: 0x8000_0000, size: 0x4000 };
-const DBB: PortIndex = PortIndex(2);
+const DBB: PortId = PortId(2);
 
 fn both() -> Both {
     let description = Description::named("nv_small").unwrap();
@@ -155,7 +155,7 @@ impl Both {
     }
 
     fn level(&mut self, level: bool) -> Vec<u32> {
-        let output = Output::Level { party: PartyId(3), port: PortIndex(1), level, time: Time::ZERO };
+        let output = Output::Level { party: PartyId(3), port: PortId(1), level, time: Time::ZERO };
         self.adapter.tell(output, Time::ZERO).unwrap();
         self.settle();
         self.signalled()

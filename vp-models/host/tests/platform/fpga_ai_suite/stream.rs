@@ -3,7 +3,7 @@
 use super::*;
 use vp_hub::{
     Access, AccessKind, Completion, FailureKind, Hub, Input, MemoryGuarantees, Operation, Output,
-    PartyCommand, PartyId, PortIndex, Role, RunState, Tag, TimeMode,
+    PartyCommand, PartyId, PortId, Role, RunState, Tag, TimeMode,
 };
 
 fn streaming() -> Architecture {
@@ -148,7 +148,7 @@ fn a_stream_takes_what_is_sent_to_it_as_a_whole_and_is_no_memory() {
     hub.handle(Input::Enter { party: PARTY, name: "a party".into(), memory: MemoryGuarantees::default() });
     let port = |hub: &Hub, name| {
         let at = hub.ports().iter().position(|port| port.name == name);
-        PortIndex(at.unwrap() as u16)
+        PortId(at.unwrap() as u16)
     };
     let [csr, memory, stream] = ["csr0", "dbb0", "stream0"].map(|name| port(&hub, name));
     let mut command = |command| {

@@ -20,37 +20,9 @@ pub use subordinate::SubordinatePins;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
+use vp_types::AxiChannel;
 
 use super::Burst;
-
-/// The five channels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum AxiChannel {
-    /// AR.
-    ReadAddress,
-    /// R.
-    ReadData,
-    /// AW.
-    WriteAddress,
-    /// W.
-    WriteData,
-    /// B.
-    WriteResponse,
-}
-
-impl AxiChannel {
-    /// The channel's name in the specification.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            AxiChannel::ReadAddress => "AR",
-            AxiChannel::ReadData => "R",
-            AxiChannel::WriteAddress => "AW",
-            AxiChannel::WriteData => "W",
-            AxiChannel::WriteResponse => "B",
-        }
-    }
-}
 
 /// Something that one side of an AXI interface drives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,6 @@
 //! Text of files and peers, fit for people: what a terminal obeys, or what changes the order of the text around it, becomes `?`.
 //!
-//! With such characters a name could move the cursor, hide or change the output of others, turn a line round, or forge one. The wire has
-//! the same rule (`vp_protocols::native::printable`).
+//! With such characters a name could move the cursor, hide or change the output of others, turn a line round, or forge one.
 
 use std::borrow::Cow;
 
