@@ -12,7 +12,7 @@ use vp_host::trace::{RegisterNames as _, Trace};
 use vp_host::{CounterValue, Host as _, Memory};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
-use vp_protocols::native::{CounterValue, TimeMode};
+use vp_protocols::native::TimeMode;
 use vp_transport::Address;
 
 use crate::linux;
