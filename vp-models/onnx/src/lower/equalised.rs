@@ -155,12 +155,12 @@ pub(crate) fn equalise_by(floats: &mut FloatGraph, factors: &Factors) -> Result<
 
 /// Part that a node plays for the factors of its output.
 enum Role {
-    /// It makes a multiple of a multiple: of these inputs side by side, with a constant that is divided as well.
+    /// Multiple of a multiple: of these inputs side by side, with a constant that is divided as well.
     Keeps {
         sources: Vec<ValueId>,
         divided: Option<usize>,
     },
-    /// It makes a multiple if these constants are divided.
+    /// Multiple where these constants are divided.
     Makes {
         divided: Vec<usize>,
         is_divisor: bool,
@@ -329,7 +329,7 @@ impl Group {
             match &roles[reader] {
                 Role::Keeps { sources, .. } if sources.contains(&value) => {}
                 role if look.takes_back(node, role, value) => {
-                    self.readers.push(Reader { node: reader, value })
+                    self.readers.push(Reader { node: reader, value });
                 }
                 _ => return None,
             }

@@ -42,7 +42,7 @@ impl IntakeStage {
 /// A place and the beats that were last in it: since when their successors could see them, and when they left.
 struct Stage {
     place: IntakeStage,
-    /// So many as are kept, in a ring.
+    /// Ring of the beats that are kept.
     last: Vec<(Time, Time)>,
     /// Place in the ring of the oldest one, and of the newest.
     oldest: usize,
