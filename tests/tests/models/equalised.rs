@@ -3,7 +3,9 @@
 use super::{GraphDraw, lowered, ran};
 use crate::graphs::spatial;
 use vp_models::nvdla::numeric::Precision;
+use vp_models::platform::Description;
 use vp_onnx::Distance;
+use vp_onnx::lower::{Calibration, LowerOptions, lower};
 use vp_tensors::{Binary, Graph, Operator, Pooling, Tensor, Unary, ValueId};
 
 /// A graph whose channels differ by a thousand, and count the same in the end.
@@ -146,4 +148,29 @@ fn kernels_of_zeros_alone_give_zero() {
     let made = draw.convolution(joined, 8, &spatial(3, 1, 1, 1));
     let distance = signal_to_noise(&draw.finish(&[made]), &input);
     assert!(distance > 28.0, "{distance}");
+}
+
+/// Factors of all its values would not fit into memory.
+#[test]
+fn a_graph_of_too_many_channels_stays_as_it_is() {
+    for (length, has_factors) in [(10, true), (1100, false)] {
+        let mut draw = GraphDraw::new(36, [1, 1, 1, 1]);
+        let input = draw.input();
+        let start = draw.graph.inputs[0];
+        let powers = |sign: i32| (0..8192).map(|channel| 2.0_f32.powi(sign * (channel % 8))).collect();
+        let [down, up] = [powers(-1), powers(1)].map(|powers| Tensor::floats([8192, 1, 1, 1], powers));
+        let [down, up] = [down, up].map(|weights| draw.constant(weights));
+        let mut made = draw.node(Operator::Conv(spatial(1, 1, 0, 1)), &[start, down], &[1, 8192, 1, 1]);
+        for _ in 0..length {
+            made = draw.alike(Operator::Identity, &[made]);
+        }
+        let made = draw.alike(Operator::Conv(spatial(1, 1, 0, 8192)), &[made, up]);
+        let graph = draw.finish(&[made]);
+        let description = Description::named("nv_large").unwrap();
+        let mut samples = std::iter::once(Ok(vec![input]));
+        let options = LowerOptions { precision: Some(Precision::Int8), ..LowerOptions::default() };
+        let config = &description.nvdla().unwrap().config;
+        let lowered = lower(&graph, config, &options, Calibration::Samples(&mut samples)).unwrap();
+        assert_eq!(lowered.calibration.to_json().contains("channel_factors"), has_factors, "{length}");
+    }
 }

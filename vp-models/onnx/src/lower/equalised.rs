@@ -26,6 +26,9 @@ const SHARES: [f32; 4] = [0.25, 0.5, 0.75, 1.0];
 /// Ratio of losses from which on factors are worth it: half, which is half a bit.
 const WORTH: f64 = 0.5;
 
+/// Channels of all values together, at most: a graph of more stays as it is, and takes no memory here.
+const MOST_CHANNELS: usize = 1 << 23;
+
 /// Codes on one side of zero.
 const CODES: f32 = 127.0;
 
@@ -184,6 +187,11 @@ impl<'a> Look<'a> {
         let nodes = &self.floats.graph.nodes;
         let mut sets: Vec<usize> = (0..self.floats.graph.values.len()).collect();
         let roles: Vec<Role> = nodes.iter().map(|node| self.role(node)).collect();
+        let made = nodes.iter().zip(&roles).filter(|(_, role)| !matches!(role, Role::Other));
+        let channels = made.map(|(node, _)| self.floats.graph.value(node.outputs[0]).shape[1]);
+        if channels.sum::<usize>() > MOST_CHANNELS {
+            return Vec::new();
+        }
         for (node, role) in nodes.iter().zip(&roles) {
             if let Role::Keeps { sources, .. } = role {
                 sources.iter().for_each(|source| join(&mut sets, source.0, node.outputs[0].0));
