@@ -5,6 +5,11 @@ In int8 they are calibrated on other pictures than those that are judged.
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -17,10 +22,12 @@ import pictures
 import text_detection
 import text_direction
 import text_recognition
-from conftest import EFFORT, Table, Where, expected, found, model, more, session
+import vp
+from conftest import EFFORT, ROOT, Table, Where, expected, found, model, more, run, session
 
 SMALL, LARGE, FULL, HALF = ("nv_small", "int8"), ("nv_large", "int8"), ("nv_full", "int8"), ("nv_full", "fp16")
 ALL = (SMALL, LARGE, FULL, HALF)
+PROGRAM = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/vp"
 OTHER_LINES = ("Where the time goes", "memory bandwidth 12", "ROUTE 66 EAST", "page 19 of 240")
 
 
@@ -107,6 +114,34 @@ def test_where_text_is(where: Where, table: Table) -> None:
     table.add("places of text", where, f"boxes, of {len(right)}", f"all, overlap {worst:.2f} at least")
 
 
+def numbers(detections: list[vp.Detection] | None) -> np.ndarray:
+    """Edges and scores, a row a box."""
+    assert detections is not None
+    return np.array([[box.left, box.top, box.right, box.bottom, box.score] for box in detections])
+
+
+def test_the_boxes_of_a_run_are_those_of_the_task(tmp_path: Path) -> None:
+    """A picture's file in and boxes in its pixels out, by `vp run` and from Python, beside this folder's own way from tensors to boxes."""
+    picture = lines_of_text(240, [(pictures.LINES[3], 12, 24, 26), (pictures.LINES[4], 20, 110, 18), (pictures.LINES[5], 30, 190, 28)])
+    picture.save(tmp_path / "lines.png")
+    path = tmp_path / "text.onnx"
+    path.write_bytes(model("text_det").read_bytes())
+    (tmp_path / "text.preprocess.toml").write_text('channels = "bgr"\nscale = "1/127.5"\nmean = 1\n')
+    (tmp_path / "text.boxes.toml").write_text('form = "mask"\n')
+    with vp.Platform("nv_large") as fresh:
+        done = vp.run_network(path, tmp_path / "lines.png", platform=fresh, shape=(1, 3, 256, 256), precision="int8")
+    assert done.outputs is not None
+    [output] = done.outputs.values()
+    right, scores = text_detection.answer(output, picture.size)
+    order = np.argsort(-scores)
+    assert len(right) == 3
+    np.testing.assert_allclose(numbers(done.boxes), np.column_stack([right, scores])[order], atol=1e-3)
+    words = [PROGRAM, "run", path, "--input", tmp_path / "lines.png", "--shape", "1x3x256x256", "--json"]
+    told = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)
+    by_command = [[box[key] for key in ("left", "top", "right", "bottom", "score")] for box in told["model_boxes"]]
+    np.testing.assert_allclose(by_command, numbers(done.boxes), atol=1e-6)
+
+
 def other_pages() -> list[Image.Image]:
     """Pages whose regions lie elsewhere."""
     page, _ = pictures.document()
@@ -120,7 +155,12 @@ def test_the_layout_of_a_page(where: Where, table: Table) -> None:
     tensor = layout.prepare(page)
     calibrate = [layout.prepare(other) for other in other_pages()] if where[1] == "int8" else None
     right = layout.answer(expected(path, tensor), page.size)
-    seen = layout.answer(found(path, tensor, where, calibrate=calibrate), page.size)
+    done = run(path, tensor, where, calibrate=calibrate, boxes="picodet")
+    assert done.outputs is not None
+    outputs = list(done.outputs.values())
+    seen = layout.answer(outputs, page.size)
+    in_input = sorted(layout.answer(outputs, (layout.WIDTH, layout.HEIGHT)), key=lambda region: -region[1])
+    np.testing.assert_allclose(numbers(done.boxes), [[*box, score] for _, score, box in in_input], atol=1e-2)
     overlaps = []
     for kind, _, box in right:
         same = [float(boxes.overlap(of, box)[0, 0]) for other, _, of in seen if other == kind]

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Arithmetic;
+use vp_onnx::boxes::{Detection, Rectangle};
 use vp_onnx::lower::{Calibration, LowerOptions, Lowered, lower};
-use vp_onnx::samples::{Batch, Samples};
+use vp_onnx::samples::{Batch, Placement, Sample, SampleError, Samples};
 use vp_onnx::{Distance, InputShape, LayerDistance, OpenedModel, PrepareError, PrepareOptions, is_table};
 use vp_tensors::{Elements, Tensor};
 
@@ -34,14 +36,11 @@ impl Given {
     fn samples<'a>(
         &'a self,
         opened: &'a OpenedModel,
-    ) -> PyResult<Box<dyn Iterator<Item = Result<Vec<Tensor>, String>> + 'a>> {
+    ) -> PyResult<Box<dyn Iterator<Item = Result<Sample, SampleError>> + 'a>> {
         let (inputs, preprocess) = (opened.inputs(), opened.preprocess.as_ref());
         Ok(match self {
             Given::Path(path) => {
-                let all: Vec<_> = prepared(Samples::open(path))?
-                    .read(&inputs, preprocess)
-                    .map(|sample| sample.map(|sample| sample.tensors).map_err(|error| error.to_string()))
-                    .collect();
+                let all: Vec<_> = prepared(Samples::open(path))?.read(&inputs, preprocess).collect();
                 Box::new(all.into_iter())
             }
             Given::Arrays(arrays) => {
@@ -49,12 +48,7 @@ impl Given {
                     .iter()
                     .map(|bytes| prepared(Batch::of_bytes(Path::new(ARRAY), bytes, &inputs, preprocess)));
                 let batches = batches.collect::<PyResult<Vec<_>>>()?;
-                Box::new(
-                    batches
-                        .into_iter()
-                        .flatten()
-                        .map(|sample| sample.map(|sample| sample.tensors).map_err(|error| error.to_string())),
-                )
+                Box::new(batches.into_iter().flatten())
             }
         })
     }
@@ -79,6 +73,8 @@ pub(crate) struct Choices {
     #[pyo3(item)]
     preprocess: Option<PathBuf>,
     #[pyo3(item)]
+    boxes: Option<PathBuf>,
+    #[pyo3(item)]
     distance: bool,
 }
 
@@ -98,6 +94,7 @@ impl Choices {
             lower,
             calibration: None,
             preprocess: self.preprocess.clone(),
+            boxes: self.boxes.clone(),
         })
     }
 }
@@ -107,6 +104,8 @@ struct Ready {
     opened: OpenedModel,
     lowered: Lowered,
     inputs: Vec<Tensor>,
+    /// Place of the picture in the input, if it is of one.
+    placement: Option<Placement>,
     /// Number of the network's outputs that are the model's.
     own_outputs: usize,
 }
@@ -136,12 +135,13 @@ fn ready(
             return Err(errors::of("ProgramError", "the platform carries no NVDLA").into());
         };
         let mut opened = prepared(open())?;
-        let inputs = match input {
-            None => opened.example(1),
+        let (inputs, placement) = match input {
+            None => (opened.example(1), None),
             Some(given) => {
                 let first = given.samples(&opened)?.next();
-                let first = first.unwrap_or_else(|| Err("no sample is given".to_owned()));
-                first.map_err(|error| errors::of("ProgramError", error))?
+                let first = first.ok_or_else(|| errors::of("ProgramError", "no sample is given"))?;
+                let first = first.map_err(|error| errors::of("ProgramError", error.to_string()))?;
+                (first.tensors, first.placement)
             }
         };
         let lowered = match &choices.calibrate {
@@ -151,13 +151,15 @@ fn ready(
                 prepared(opened.lower(&nvdla.config, &options, &inputs))?
             }
             Some(given) => {
-                let mut samples = given.samples(&opened)?;
+                let samples = given.samples(&opened)?;
+                let mut samples = samples
+                    .map(|sample| sample.map(|sample| sample.tensors).map_err(|error| error.to_string()));
                 let lowered =
                     lower(&opened.graph, &nvdla.config, &options.lower, Calibration::Samples(&mut samples));
                 lowered.map_err(|error| errors::description(format!("{}: {error}", path.display())))?
             }
         };
-        Ok(Ready { own_outputs: lowered.network.outputs.len(), opened, lowered, inputs })
+        Ok(Ready { own_outputs: lowered.network.outputs.len(), opened, lowered, inputs, placement })
     })
 }
 
@@ -191,6 +193,8 @@ pub(crate) fn run_model<'py>(
     let told = told(py, &done)?;
     told.set_item("notes", &ready.opened.notes)?;
     told.set_item("nodes_on_cpu", ready.lowered.on_cpu.clone())?;
+    let is_int8 = ready.lowered.network.precision == Precision::Int8;
+    told.set_item("calibration", is_int8.then(|| ready.lowered.calibration.to_json()))?;
     let is_computed = done.description.arithmetic == Arithmetic::Computed;
     if is_computed {
         ready.tell_answers(py, &told, &done, &bytes)?;
@@ -227,9 +231,20 @@ impl Ready {
             outputs.append((name, array(py, made)?, parts(distance)))?;
         }
         told.set_item("outputs", outputs)?;
+        let boxes = self.opened.detector.as_ref().map(|detector| {
+            let boxes = detector.boxes(&made, self.placement.as_ref());
+            boxes.into_iter().map(numbers).collect::<Vec<_>>()
+        });
+        told.set_item("boxes", boxes)?;
         let layers = layers.into_iter().map(|LayerDistance { layer, distance }| (layer, parts(distance)));
         told.set_item("layer_distances", layers.collect::<Vec<_>>())
     }
+}
+
+/// A box's class, score, and edges: left, top, right, bottom.
+fn numbers(Detection { class, score, rectangle }: Detection) -> (usize, f32, f64, f64, f64, f64) {
+    let Rectangle { left, top, right, bottom } = rectangle;
+    (class, score, left, top, right, bottom)
 }
 
 fn parts(distance: Distance) -> (f32, f32, f64) {

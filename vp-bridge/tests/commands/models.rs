@@ -93,6 +93,37 @@ fn answers_have_names_and_go_into_files() {
 }
 
 #[test]
+fn outputs_are_boxes_of_a_form_or_refused_before_the_run() {
+    let (folder, model) = (tempfile::tempdir().unwrap(), folder_with_digits());
+    let run = ["run", model.path().join("digits.onnx").to_str().unwrap()].map(str::to_owned);
+    let run: Vec<&str> = run.iter().map(String::as_str).collect();
+    let (input, _) = sample(&folder, 0);
+    let (ended, _, error) = vp(&[&run[..], &["--boxes", "picodet"]].concat());
+    assert!(!ended.status.success());
+    assert!(error.contains("boxes of form picodet need outputs of"), "{error}");
+    assert!(error.contains("the outputs are `scores` of 1x10"), "{error}");
+    // The file beside the model counts if none is given. Ten numbers are one box of five classes; its height is negative here.
+    std::fs::write(model.path().join("digits.boxes.toml"), "form = \"yolov5\"\nthreshold = 0.125\n").unwrap();
+    let (ended, text, error) = vp(&[&run[..], &["--input", &input]].concat());
+    assert!(ended.status.success(), "{error}");
+    let told = "boxes      0 detections in pixels of the input: form yolov5, scores of at least 0.125";
+    assert!(text.lines().any(|line| line == told), "{text}");
+    let found = json(&[&run[..], &["--input", &input]].concat());
+    assert_eq!(found["model_boxes"].as_array().map(Vec::len), Some(0));
+    std::fs::write(model.path().join("digits.boxes.toml"), "form = \"yolov5\"\nanchors = []\n").unwrap();
+    let (ended, _, error) = vp(&run);
+    assert!(!ended.status.success());
+    assert!(error.contains("digits.boxes.toml:2: anchors: form yolov5 has none"), "{error}");
+}
+
+/// A folder with the model alone.
+fn folder_with_digits() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(digits("digits.onnx"), folder.path().join("digits.onnx")).unwrap();
+    folder
+}
+
+#[test]
 fn a_model_is_planned_and_studied() {
     let model = digits("digits.onnx");
     let (ended, text, error) = vp(&["plan", model.to_str().unwrap(), "--platform", "nv_small"]);

@@ -5,6 +5,7 @@
 
 mod attributes;
 mod beside;
+pub mod boxes;
 mod constant;
 mod distance;
 mod import;

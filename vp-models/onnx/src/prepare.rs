@@ -1,9 +1,10 @@
 //! From a file to a network for a configuration, with what people choose beside it.
 
+use crate::boxes::{Detector, DetectorError, ModelDetector};
 use crate::lower::{
     Calibration, CalibrationError, CalibrationTable, LowerError, LowerOptions, Lowered, lower,
 };
-use crate::samples::{Preprocess, SampleError, Samples};
+use crate::samples::{Preprocess, PreprocessError, Preset, Sample, SampleError, SampleFault, Samples};
 use crate::{Model, Options, Problems, ReadError};
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -52,6 +53,8 @@ pub struct PrepareOptions {
     pub calibration: Option<PathBuf>,
     /// Preprocessing of pictures: a name or a file; if absent that of the file beside the model.
     pub preprocess: Option<PathBuf>,
+    /// Way in which outputs become boxes: a name or a file; if absent that of the file beside the model.
+    pub boxes: Option<PathBuf>,
 }
 
 /// Error on the way from a file to a network.
@@ -84,6 +87,25 @@ pub enum PrepareError {
     /// The file about preprocessing is wrong.
     #[error(transparent)]
     Preprocess(TextError),
+    /// The file about boxes is wrong.
+    #[error(transparent)]
+    Boxes(TextError),
+    /// The model's outputs are no boxes of the form.
+    #[error("{}: {error}", path.display())]
+    Detector {
+        /// The file.
+        path: PathBuf,
+        /// The fault.
+        error: DetectorError,
+    },
+    /// The model takes no picture on which boxes could be.
+    #[error("{}: boxes: {error}", path.display())]
+    NoPicture {
+        /// The file.
+        path: PathBuf,
+        /// The fault of the first input.
+        error: PreprocessError,
+    },
     /// A sample cannot be read.
     #[error(transparent)]
     Sample(#[from] SampleError),
@@ -112,6 +134,8 @@ pub struct OpenedModel {
     pub metadata: Vec<(String, String)>,
     /// Preprocessing of pictures, if it is known.
     pub preprocess: Option<Preprocess>,
+    /// Way in which its outputs become boxes, if it is known.
+    pub detector: Option<ModelDetector>,
 }
 
 impl OpenedModel {
@@ -139,6 +163,13 @@ impl OpenedModel {
             Some(chosen) => Some(Preprocess::load(chosen).map_err(PrepareError::Preprocess)?),
             None => Preprocess::beside(path).map_err(PrepareError::Preprocess)?,
         };
+        let detector = match &options.boxes {
+            Some(chosen) => Some(Detector::load(chosen).map_err(PrepareError::Boxes)?),
+            None => Detector::beside(path).map_err(PrepareError::Boxes)?,
+        };
+        let detector = detector
+            .map(|detector| fitted(detector, path, &imported.graph, preprocess.as_ref()))
+            .transpose()?;
         let mut graph = imported.graph;
         if graph.name.is_empty() {
             graph.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -149,6 +180,7 @@ impl OpenedModel {
             notes: imported.notes.iter().map(ToString::to_string).collect(),
             metadata: model.metadata().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
             preprocess,
+            detector,
         })
     }
 
@@ -166,11 +198,12 @@ impl OpenedModel {
     ///
     /// # Errors
     /// When it cannot be read, or is no input of the model.
-    pub fn sample(&self, file: &Path) -> Result<Vec<Tensor>, PrepareError> {
+    pub fn sample(&self, file: &Path) -> Result<Sample, PrepareError> {
         let samples = Samples::open(file)?;
         let inputs = self.inputs();
         let first = samples.read(&inputs, self.preprocess.as_ref()).next();
-        Ok(first.transpose()?.map(|sample| sample.tensors).unwrap_or_default())
+        let none = || Err(SampleError { file: file.to_owned(), fault: SampleFault::Empty });
+        Ok(first.unwrap_or_else(none)?)
     }
 
     /// Inputs of any numbers between 0 and 1, drawn from a seed.
@@ -216,6 +249,22 @@ impl OpenedModel {
         }
         Ok(lowered)
     }
+}
+
+/// Returns the detector for the outputs of a graph, and its first input.
+fn fitted(
+    detector: Detector,
+    path: &Path,
+    graph: &Graph,
+    preprocess: Option<&Preprocess>,
+) -> Result<ModelDetector, PrepareError> {
+    let shape = graph.inputs.first().map_or(&[][..], |input| &graph.value(*input).shape);
+    let raw = Preset::Raw.into();
+    let input = preprocess.unwrap_or(&raw).size_of_input(shape);
+    let input = input.map_err(|error| PrepareError::NoPicture { path: path.to_owned(), error })?;
+    let outputs: Vec<&Value> = graph.outputs.iter().map(|output| graph.value(*output)).collect();
+    let fitted = detector.of_model(&outputs, input);
+    fitted.map_err(|error| PrepareError::Detector { path: path.to_owned(), error })
 }
 
 /// Returns true if a file is a calibration table by its name.

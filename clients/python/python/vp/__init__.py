@@ -33,7 +33,7 @@ from ._errors import (
 )
 from ._events import Interrupt, LayerRecord, RegisterAccess, Stopped, Transfer, Warning, Work
 from ._memory import Memory
-from ._models import Distance
+from ._models import Detection, Distance
 from ._native import network_names, platform_names
 from ._platform import BasePlatform, Platform, Subscription
 from ._programs import Layers, NetworkRun, Replayed, TraceRun, digits, replay, run_loadable, run_network, run_trace
@@ -48,6 +48,7 @@ __all__ = [
     "ClosedError",
     "ConnectError",
     "DescriptionError",
+    "Detection",
     "Device",
     "Distance",
     "Error",

@@ -35,6 +35,27 @@ class Distance:
 
 
 @dataclass(frozen=True)
+class Detection:
+    """A box that a detector has found, in pixels of the picture, or of the network's input if that was an array.
+
+    Attributes:
+        class_index: place of its class among those of the output, from 0.
+        score: score, as a rule from 0 to 1.
+        left: left edge.
+        top: top edge.
+        right: right edge.
+        bottom: bottom edge.
+    """
+
+    class_index: int
+    score: float
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True)
 class ModelChoices:
     """Choices for an ONNX model, as `run_network` takes them."""
 
@@ -44,6 +65,7 @@ class ModelChoices:
     scales: str | None = None
     shape: Sequence[int] | Mapping[str, Sequence[int]] | None = None
     preprocess: str | os.PathLike[str] | None = None
+    boxes: str | os.PathLike[str] | None = None
     distance: bool = False
 
     def given(self) -> list[str]:
@@ -70,6 +92,7 @@ class ModelChoices:
             "scales": self.scales,
             "shapes": shapes,
             "preprocess": None if self.preprocess is None else os.fspath(self.preprocess),
+            "boxes": None if self.boxes is None else os.fspath(self.boxes),
             "distance": bool(self.distance),
         }
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _native
 from ._errors import ProgramError
-from ._models import Distance, ModelChoices, Sample, is_model, run_model
+from ._models import Detection, Distance, ModelChoices, Sample, is_model, run_model
 from ._platform import BasePlatform, Platform
 from ._time import Time, TimeLike, picoseconds
 from ._types import expect, whole
@@ -73,6 +73,8 @@ class NetworkRun:
         distances: of an ONNX model how far each output is from what the model itself gives.
         layer_distances: the same of its layers, if they were asked for.
         notes: what was taken for granted of an ONNX model.
+        boxes: of an ONNX model that is a detector (``boxes=``) what it has found, best first; else `None`.
+        calibration: of an ONNX model in ``int8`` the ranges of its numbers, as the text of a file that ``calibrate=`` takes (``ranges.json``).
     """
 
     network: str
@@ -94,6 +96,8 @@ class NetworkRun:
     distances: dict[str, Distance] = field(default_factory=dict)
     layer_distances: dict[str, Distance] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    boxes: list[Detection] | None = None
+    calibration: str | None = None
 
     @property
     def frames_per_second(self) -> float:
@@ -120,6 +124,7 @@ def run_network(
     scales: str | None = None,
     shape: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
     preprocess: str | os.PathLike[str] | None = None,
+    boxes: str | os.PathLike[str] | None = None,
     distance: bool = False,
 ) -> NetworkRun:
     """Runs a network layer by layer, as a driver would.
@@ -149,6 +154,8 @@ def run_network(
         shape: of the ONNX model's input, where it leaves axes open and the input is no array; of several inputs a `dict` of them.
         preprocess: how pictures become an ONNX model's numbers: ``"imagenet"``, ``"imagenet-bgr-caffe"``, ``"unit"``, ``"signed"``, ``"raw"``, or a
             file; left out, ``MODEL.preprocess.toml`` beside the model.
+        boxes: how a detector's outputs become boxes: ``"corners"``, ``"yolov2"``, ``"yolov3"``, ``"yolov5"``, ``"yolov8"``, ``"yolox"``, ``"picodet"``,
+            ``"mask"``, or a file; left out, ``MODEL.boxes.toml`` beside the model.
         distance: of an ONNX model the distances of all layers too.
 
     Raises:
@@ -182,6 +189,7 @@ def run_network(
                 scales=scales,
                 shape=shape,
                 preprocess=preprocess,
+                boxes=boxes,
                 distance=distance,
             )
     expect(platform, BasePlatform, "platform")
@@ -199,7 +207,7 @@ def run_network(
     expect(placement, str, "placement")
     if copies is not None:
         expect(copies, str, "copies")
-    choices = ModelChoices(precision, calibrate, ranges, scales, shape, preprocess, distance)
+    choices = ModelChoices(precision, calibrate, ranges, scales, shape, preprocess, boxes, distance)
     if is_model(network):
         if input_size is not None:
             raise ProgramError("input_size is of networks whose weights are made up: an ONNX model's input has its size by shape")
@@ -250,7 +258,13 @@ def run_network(
         distances=distances,
         layer_distances={name: Distance(*distance) for name, distance in told.get("layer_distances", [])},
         notes=told.get("notes", []),
+        boxes=_boxes(told.get("boxes")),
+        calibration=told.get("calibration"),
     )
+
+
+def _boxes(told: list[tuple[int, float, float, float, float, float]] | None) -> list[Detection] | None:
+    return None if told is None else [Detection(*box) for box in told]
 
 
 def _typed(output: npt.NDArray[np.int8], precision: str) -> npt.NDArray[Any]:

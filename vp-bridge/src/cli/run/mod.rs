@@ -1,5 +1,6 @@
 //! `vp run`: plays traces and shows what came of them.
 
+mod boxes;
 mod energy;
 mod kind;
 mod methods;

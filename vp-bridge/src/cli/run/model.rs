@@ -1,5 +1,6 @@
 //! `vp run` of an ONNX model: its network runs as any, and its answers are in the model's own numbers.
 
+use super::boxes::FoundBoxes;
 use super::model_nodes::ModelNodes;
 use super::named::Named;
 use super::network::{self, Prepared};
@@ -17,8 +18,9 @@ use vp_host::network::{CpuModel, Measured};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Description;
+use vp_onnx::boxes::{Detection, ModelDetector};
 use vp_onnx::lower::{LowerOptions, Lowered, RangeMethod, WeightScales};
-use vp_onnx::samples::{self, Answers, Labels, answers};
+use vp_onnx::samples::{self, Answers, Labels, Placement, Sample, answers};
 use vp_onnx::{Distance, InputShape, LayerDistance, OpenedModel, PrepareOptions, is_table};
 use vp_tensors::Tensor;
 
@@ -62,6 +64,11 @@ pub(in crate::cli) struct ModelArgs {
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
 
+    /// Form of a detector's outputs, of which boxes are shown: corners, yolov2, yolov3, yolov5, yolov8, yolox, picodet, mask, or a file
+    /// that says more (docs/onnx.md) [default: MODEL.boxes.toml beside the model]
+    #[arg(long, value_name = "FORM|FILE")]
+    boxes: Option<PathBuf>,
+
     /// Show how far each layer's numbers are from the model's in floats. No layers run joined then, which takes more cycles
     #[arg(long)]
     distance: bool,
@@ -73,8 +80,8 @@ impl ModelArgs {
     }
 
     /// Returns true if options about what comes out are given.
-    pub(super) fn is_about_answers(&self) -> bool {
-        self.labels.is_some() || self.distance
+    fn is_about_answers(&self) -> bool {
+        self.labels.is_some() || self.boxes.is_some() || self.distance
     }
 
     /// Options about integers that a model in fp16 has no use for.
@@ -126,6 +133,9 @@ pub(super) struct BroughtModel {
     inputs: Vec<Tensor>,
     notes: Vec<String>,
     labels: Option<Labels>,
+    detector: Option<ModelDetector>,
+    /// Place of the picture in the input, if it is of one.
+    placement: Option<Placement>,
     /// Number of the network's outputs that are the model's; others are shown for their distance.
     own_outputs: usize,
 }
@@ -136,6 +146,8 @@ pub(super) struct Answered {
     distances: Vec<LayerDistance>,
     /// Distances of the outputs from those of the model in floats.
     from_floats: Vec<Distance>,
+    /// Boxes, if the outputs are a detector's.
+    boxes: Option<Vec<Detection>>,
 }
 
 pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
@@ -144,7 +156,8 @@ pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
     let opened = RefCell::new(OpenedModel::open(path, &options).map_err(Failure::new)?);
     let name = opened.borrow().graph.name.clone();
     let given = given(&opened.borrow(), &args.input)?;
-    let inputs = given.unwrap_or_else(|| {
+    let placement = given.as_ref().and_then(|sample| sample.placement);
+    let inputs = given.map(|sample| sample.tensors).unwrap_or_else(|| {
         let mut opened = opened.borrow_mut();
         opened.notes.push("no --input is given: it runs on any numbers".to_owned());
         opened.example(1)
@@ -167,6 +180,8 @@ pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
             inputs: inputs.clone(),
             notes: opened.notes.clone(),
             labels: labels.clone(),
+            detector: opened.detector.clone(),
+            placement,
             lowered,
         };
         Ok(Prepared { network: Cow::Owned(network), input, model: Some(model) })
@@ -189,9 +204,12 @@ pub(super) fn lowered(
     config: &Config,
     (reading, args): (ReadingArgs, &ModelArgs),
 ) -> Result<LoweredModel, Failure> {
+    if args.is_about_answers() {
+        return Err(Failure::new("--labels, --boxes and --distance are about the answers of a run"));
+    }
     let options = options(reading, args)?;
     let mut opened = OpenedModel::open(path, &options).map_err(Failure::new)?;
-    let given = given(&opened, inputs)?;
+    let given = given(&opened, inputs)?.map(|sample| sample.tensors);
     let example = given.clone().unwrap_or_else(|| opened.example(1));
     let lowered = opened.lower(config, &options, &example).map_err(Failure::new)?;
     args.save(&lowered)?;
@@ -200,7 +218,7 @@ pub(super) fn lowered(
 }
 
 /// The input of a file, if one is named.
-fn given(opened: &OpenedModel, inputs: &[PathBuf]) -> Result<Option<Vec<Tensor>>, Failure> {
+fn given(opened: &OpenedModel, inputs: &[PathBuf]) -> Result<Option<Sample>, Failure> {
     match inputs {
         [] => Ok(None),
         [file] => opened.sample(file).map(Some).map_err(Failure::new),
@@ -214,7 +232,7 @@ fn options(reading: ReadingArgs, args: &ModelArgs) -> Result<PrepareOptions, Fai
         return Err(Failure::new("--input-size and --zeros are for networks whose weights are made up")
             .hint("--shape gives a model's input its size"));
     }
-    let ModelArgs { shape, preprocess, calibrate, save_calibration, ranges, scales, .. } = args;
+    let ModelArgs { shape, preprocess, calibrate, save_calibration, ranges, scales, boxes, .. } = args;
     let files = [("--calibrate", calibrate), ("--save-calibration", save_calibration)];
     standard::check_apart(files.into_iter().filter_map(|(option, file)| Some((option, file.as_deref()?))))?;
     if let (Some(table), Some(_)) = (calibrate.as_deref().filter(|path| is_table(path)), ranges) {
@@ -234,6 +252,7 @@ fn options(reading: ReadingArgs, args: &ModelArgs) -> Result<PrepareOptions, Fai
         lower,
         calibration: calibrate.clone(),
         preprocess: preprocess.clone(),
+        boxes: boxes.clone(),
     })
 }
 
@@ -256,7 +275,9 @@ impl BroughtModel {
             .zip(&made)
             .map(|(expected, made)| Distance::of(&expected.to_floats(), &made.to_floats()))
             .collect();
-        Ok(Answered { outputs: self.outputs.iter().cloned().zip(made).collect(), distances, from_floats })
+        let boxes = self.detector.as_ref().map(|detector| detector.boxes(&made, self.placement.as_ref()));
+        let outputs = self.outputs.iter().cloned().zip(made).collect();
+        Ok(Answered { outputs, distances, from_floats, boxes })
     }
 
     /// Shows the model's answers, and what became of its nodes.
@@ -273,7 +294,14 @@ impl BroughtModel {
         if args.distance {
             answered.show_distances(&mut out)?;
         }
-        answered.show(&mut out, self.labels.as_ref())
+        answered.show(&mut out, self.labels.as_ref())?;
+        self.boxes(answered).map_or(Ok(()), |boxes| boxes.show(&mut out))
+    }
+
+    fn boxes<'a>(&'a self, answered: &'a Answered) -> Option<FoundBoxes<'a>> {
+        let (detector, boxes) = (self.detector.as_ref()?, answered.boxes.as_deref()?);
+        let is_of_picture = self.placement.is_some();
+        Some(FoundBoxes { detector, boxes, labels: self.labels.as_ref(), is_of_picture })
     }
 
     fn nodes(&self) -> ModelNodes<'_> {
@@ -285,6 +313,9 @@ impl BroughtModel {
         self.nodes().put(record);
         let Some(answered) = answered else { return };
         record.put("model_outputs", answered.json(self.labels.as_ref()));
+        if let Some(boxes) = self.boxes(answered) {
+            record.put("model_boxes", boxes.json());
+        }
         let distances: Vec<Value> = answered
             .distances
             .iter()

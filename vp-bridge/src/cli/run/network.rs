@@ -52,7 +52,7 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
 /// Refuses what only a model has.
 pub(super) fn only_for_models() -> Failure {
     Failure::new(
-        "--shape, --preprocess, --calibrate, --save-calibration, --ranges, --scales, --labels and --distance are for ONNX models",
+        "--shape, --preprocess, --calibrate, --save-calibration, --ranges, --scales, --labels, --boxes and --distance are for ONNX models",
     )
 }
 

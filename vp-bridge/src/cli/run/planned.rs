@@ -91,9 +91,6 @@ pub(in crate::cli) fn brought(
             Ok(Brought { network, input, model: None })
         }
         InputKind::Model(path) => {
-            if models.is_about_answers() {
-                return Err(Failure::new("--labels and --distance are about the answers of a run"));
-            }
             let LoweredModel { lowered, given, notes } =
                 model::lowered(&path, inputs, config, (reading, models))?;
             let is_guessed = lowered.network.precision == Precision::Int8 && !lowered.is_quantised;

@@ -13,6 +13,7 @@
 use super::npy::{self, NpyError};
 use super::npz::{self, NpzError};
 use super::picture::{Picture, PictureError};
+use super::placement::Placement;
 use super::preprocess::{Preprocess, PreprocessError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ pub struct Sample {
     pub name: String,
     /// Tensors, one an input in their order.
     pub tensors: Vec<Tensor>,
+    /// Place of the picture in the only input; none if the file has arrays.
+    pub placement: Option<Placement>,
 }
 
 /// Error of a file of samples.
@@ -142,6 +145,7 @@ pub struct Batch {
     file: PathBuf,
     /// Tensors as the file has them, with all samples in them, and the inputs that they are for.
     tensors: Vec<(Tensor, Expected)>,
+    placement: Option<Placement>,
     count: usize,
     given: usize,
 }
@@ -180,8 +184,8 @@ impl Batch {
         preprocess: Option<&Preprocess>,
     ) -> Result<Batch, SampleError> {
         let wrong = |fault| SampleError { file: file.to_owned(), fault };
-        let tensors = tensors_of(bytes, inputs, preprocess).map_err(wrong)?;
-        let mut batch = Batch { file: file.to_owned(), tensors: Vec::new(), count: 1, given: 0 };
+        let (tensors, placement) = tensors_of(bytes, inputs, preprocess).map_err(wrong)?;
+        let mut batch = Batch { file: file.to_owned(), tensors: Vec::new(), placement, count: 1, given: 0 };
         for (at, (tensor, input)) in tensors.into_iter().zip(inputs).enumerate() {
             let count = samples_in(&tensor, input).map_err(wrong)?;
             if at > 0 && count != batch.count {
@@ -207,7 +211,8 @@ impl Batch {
         };
         let tensors = self.tensors.iter().map(part).collect::<Result<_, _>>()?;
         let place = if self.count > 1 { format!("[{at}]") } else { String::new() };
-        Ok(Sample { name: format!("{}{place}", self.file.display()), tensors })
+        let name = format!("{}{place}", self.file.display());
+        Ok(Sample { name, tensors, placement: self.placement })
     }
 }
 
@@ -224,25 +229,25 @@ impl Iterator for Batch {
     }
 }
 
-/// The tensors of a file, one an input.
+/// The tensors of a file, one an input, and the picture's place if they are of one.
 fn tensors_of(
     bytes: &[u8],
     inputs: &[&Value],
     preprocess: Option<&Preprocess>,
-) -> Result<Vec<Tensor>, SampleFault> {
+) -> Result<(Vec<Tensor>, Option<Placement>), SampleFault> {
     if npz::is_npz(bytes) {
-        return by_name(npz::read(bytes)?, inputs);
+        return Ok((by_name(npz::read(bytes)?, inputs)?, None));
     }
     let [input] = inputs else {
         return Err(SampleFault::Inputs(inputs.iter().map(|input| input.name.clone()).collect()));
     };
-    Ok(vec![if let Some(picture) = Picture::decode(bytes) {
-        preprocess.ok_or(SampleFault::Unprepared)?.tensor_of(&picture?, &input.shape)?
-    } else if npy::is_npy(bytes) {
-        npy::read(bytes)?
-    } else {
-        of_elements(bytes, input)?
-    }])
+    if let Some(picture) = Picture::decode(bytes) {
+        let (preprocess, picture) = (preprocess.ok_or(SampleFault::Unprepared)?, picture?);
+        let placement = preprocess.placement(picture.size(), &input.shape)?;
+        return Ok((vec![preprocess.tensor_of(&picture, &input.shape)?], Some(placement)));
+    }
+    let tensor = if npy::is_npy(bytes) { npy::read(bytes)? } else { of_elements(bytes, input)? };
+    Ok((vec![tensor], None))
 }
 
 /// Name of an input, fit for people.

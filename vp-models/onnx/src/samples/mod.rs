@@ -2,6 +2,7 @@
 //! the likeliest classes, NPY or NPZ.
 //!
 //! * [`Picture`]: PNG, JPEG, PGM and PPM, decoded in bounded memory; [`Preprocess`] makes a tensor of one.
+//! * [`Placement`]: the way back from points of that tensor to the picture's.
 //! * [`npy`] and [`npz`]: arrays as NumPy has them, read and written.
 //! * [`Samples`]: one file or a folder of them, of which a [`Batch`] gives one sample at a time.
 //! * [`Labels`], [`answers`]: names of classes, and the likeliest.
@@ -18,6 +19,7 @@ pub mod npz;
 mod orientation;
 mod outputs;
 mod picture;
+mod placement;
 mod preprocess;
 mod resample;
 mod side_file;
@@ -30,5 +32,6 @@ pub use npy::NpyError;
 pub use npz::NpzError;
 pub use outputs::{OutputError, outputs};
 pub use picture::{Channels, Picture, PictureError};
+pub use placement::Placement;
 pub use preprocess::{Crop, Layout, Position, Preprocess, PreprocessError, Preset, ResizeMode};
 pub use resample::Interpolation;

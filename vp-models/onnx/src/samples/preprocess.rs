@@ -24,6 +24,7 @@
 //! ```
 
 use super::picture::{Channels, Picture};
+use super::placement::Placement;
 use super::resample::{self, Interpolation, Span};
 use serde::Deserialize;
 use strum::{Display, EnumString, VariantNames};
@@ -248,6 +249,22 @@ impl Preprocess {
             }
         });
         Ok(Tensor::floats(shape, elements))
+    }
+
+    /// Returns width and height of an input of a shape.
+    ///
+    /// # Errors
+    /// When the input takes no picture.
+    pub fn size_of_input(&self, shape: &[usize]) -> Result<[usize; 2], PreprocessError> {
+        Ok(self.input(shape)?.size)
+    }
+
+    /// Returns the place of a picture of a width and a height in an input of a shape.
+    ///
+    /// # Errors
+    /// As [`tensor_of`](Self::tensor_of).
+    pub fn placement(&self, picture: [usize; 2], shape: &[usize]) -> Result<Placement, PreprocessError> {
+        Ok(Placement { picture, spans: self.spans(picture, self.size_of_input(shape)?)? })
     }
 
     fn input(&self, shape: &[usize]) -> Result<Input, PreprocessError> {

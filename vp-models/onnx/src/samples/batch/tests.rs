@@ -51,6 +51,7 @@ fn an_array_of_several_samples_is_given_one_by_one() {
     let expected = |name: &str, elements: [f32; 2]| Sample {
         name: name.to_owned(),
         tensors: vec![Tensor::floats([1, 2], elements.to_vec())],
+        placement: None,
     };
     assert_eq!(samples, [expected("f[0]", [1.0, 2.0]), expected("f[1]", [3.0, 4.0])]);
 }
@@ -62,7 +63,10 @@ fn an_archive_has_each_input_by_name() {
     let integers = Tensor::of([2], Elements::Int64(vec![3, 4]));
     let file = npz::written(&[("ids", &integers), ("x", &floats), ("unused", &floats)]).unwrap();
     let samples = read(&file, &[&input([1, 1]), &ids]).unwrap();
-    assert_eq!(samples, [Sample { name: "f".to_owned(), tensors: vec![floats.clone(), integers] }]);
+    assert_eq!(
+        samples,
+        [Sample { name: "f".to_owned(), tensors: vec![floats.clone(), integers], placement: None }]
+    );
     let file = npz::written(&[("y", &floats)]).unwrap();
     assert_eq!(one(&file, &input([1, 1])), Ok(floats.clone()));
     assert_eq!(read(&file, &[&input([1, 1]), &ids]).unwrap_err(), "f: no array `x`; it has `y`");
