@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use vp_core::Sim;
 use vp_core::observe::Kinds;
 use vp_hub::Hub;
-use vp_models::memory::{CommandForm, RequestForm};
 use vp_models::platform::{Description, Platform};
 
-use crate::memories::{CommandLog, RequestLog};
+use crate::memories::{CommandFile, CommandLog, RequestFile, RequestLog};
 use crate::registers::{self, RegisterLog};
 use crate::threaded::Threaded;
 use crate::timeline::Timeline;
@@ -32,26 +31,6 @@ pub struct Files {
     pub requests: Option<RequestFile>,
     /// The layers of the network, if one is run.
     pub layers: LayerNames,
-}
-
-/// A log of a DRAM's commands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandFile {
-    /// Path of the file.
-    pub path: PathBuf,
-    /// Form of its lines.
-    pub form: CommandForm,
-}
-
-/// A trace of the bursts at a memory's port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestFile {
-    /// Path of the file.
-    pub path: PathBuf,
-    /// Form of its lines.
-    pub form: RequestForm,
-    /// Memory that they are for: `dbb0` or `sram0`.
-    pub memory: String,
 }
 
 /// A waveform, and the part of the run that it covers.

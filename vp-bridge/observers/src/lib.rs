@@ -19,8 +19,9 @@ mod waves;
 mod whole_file;
 
 pub use error::ObserveError;
-pub use files::{CommandFile, Files, RequestFile, TraceFile, numbered};
+pub use files::{Files, TraceFile, numbered};
 pub use layers::LayerNames;
+pub use memories::{CommandFile, RequestFile};
 pub use observers::{Finished, Observers};
 pub use timeline::proto as perfetto;
 pub use whole_file::{WholeFile, write_whole};

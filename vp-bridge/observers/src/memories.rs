@@ -11,9 +11,28 @@ use vp_models::memory::{CommandForm, CommandWriter, MemoryModel, MemoryRequest, 
 use vp_models::platform::{Description, MemoryDescription};
 
 use crate::event::{Announced, Event, Observed};
-use crate::files::{CommandFile, RequestFile};
 use crate::threaded::Sink;
 use crate::{ObserveError, WholeFile};
+
+/// A log of a DRAM's commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandFile {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Form of its lines.
+    pub form: CommandForm,
+}
+
+/// A trace of the bursts at a memory's port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestFile {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Form of its lines.
+    pub form: RequestForm,
+    /// Memory that they are for: `dbb0` or `sram0`.
+    pub memory: String,
+}
 
 /// Memories of a platform, by the names of their ports.
 fn memories(description: &Description) -> impl Iterator<Item = (&'static str, &MemoryDescription)> {

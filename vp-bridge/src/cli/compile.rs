@@ -1,6 +1,6 @@
 //! `vp compile`: a loadable of a network, for NVIDIA's runtime and driver.
 
-use super::platform_args::{self, PlatformArgs, nvdla};
+use super::platform_args::{self, NETWORK_PLATFORM, PlatformArgs, nvdla};
 use super::record::{self, Record};
 use super::run::{Brought, ModelArgs, ReadingArgs, brought};
 use super::text::{counted, grouped};
@@ -12,9 +12,6 @@ use vp_host::loadable::Generation;
 use vp_host::loadable::compile::{CompileError, CompileOptions, Compiled, SoftMaxBy, compile};
 use vp_host::network::{Form, Tensor};
 use vp_models::nvdla::numeric::Precision;
-
-/// The platform that is used if none is asked for.
-pub(super) const DEFAULT_PLATFORM: &str = "nv_large";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -71,7 +68,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     {
         standard::check_apart([(read.0, read.1.as_path())].into_iter().chain(written.clone()))?;
     }
-    let description = args.platform.description(DEFAULT_PLATFORM)?;
+    let description = args.platform.description(NETWORK_PLATFORM)?;
     let config = &nvdla(&description)?.config;
     let Brought { network, input, model } =
         brought(&args.network, &args.input, config, (args.reading, &args.model))?;

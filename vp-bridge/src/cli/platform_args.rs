@@ -15,6 +15,12 @@ use vp_models::platform::{Description, DeviceDescription, MemoryDescription, Nvd
 use vp_models::toml_text::TextError;
 use vp_models::units::{cycles, parse_rate};
 
+/// Platform that is taken if none is chosen.
+pub(super) const DEFAULT_PLATFORM: &str = "nv_small";
+
+/// Platform that is taken for a network if none is chosen.
+pub(super) const NETWORK_PLATFORM: &str = "nv_large";
+
 /// Options that choose a platform and override its memory.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Platform")]

@@ -21,7 +21,7 @@ use super::fault_args::FaultArgs;
 use super::memory_limit::MemoryArgs;
 use super::observing::ObserveArgs;
 use super::parts::{PartArgs, own_address};
-use super::platform_args::{PlatformArgs, headline, into_guest_memory};
+use super::platform_args::{DEFAULT_PLATFORM, PlatformArgs, headline, into_guest_memory};
 use super::run::report;
 use super::terminal::start_log;
 use super::{Failure, Verdict, child};
@@ -97,7 +97,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     check_machine(args)?;
     let mut platform = args.platform.clone();
     let options = platform.take_settings(&DEVICE_OPTIONS);
-    let described = platform.description("nv_small");
+    let described = platform.description(DEFAULT_PLATFORM);
     let mut description = described.map_err(|failure| name_device_options(failure, &platform))?;
     let parts = args.parts.of(&mut description)?;
     let one_platform = !parts.is_empty();

@@ -10,7 +10,7 @@ use vp_transport::Address;
 use super::memory_limit::MemoryArgs;
 use super::observing::ObserveArgs;
 use super::parts::{PartArgs, own_address};
-use super::platform_args::{PlatformArgs, headline, into_guest_memory};
+use super::platform_args::{DEFAULT_PLATFORM, PlatformArgs, headline, into_guest_memory};
 use super::serve::interrupted;
 use super::terminal::start_log;
 use super::{Failure, Verdict};
@@ -65,7 +65,7 @@ impl Args {
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     start_log(LevelFilter::INFO, &[]);
-    let mut description = args.platform.description("nv_small")?;
+    let mut description = args.platform.description(DEFAULT_PLATFORM)?;
     let masters = args.bus_masters(&description)?;
     into_guest_memory(&mut description, |port| masters.iter().any(|of| of == port));
     let parts = args.parts.of(&mut description)?;

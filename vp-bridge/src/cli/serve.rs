@@ -4,7 +4,7 @@ use super::fault_args::FaultArgs;
 use super::memory_limit::{self, MemoryArgs};
 use super::observing::ObserveArgs;
 use super::parts::PartArgs;
-use super::platform_args::{PlatformArgs, headline, into_guest_memory};
+use super::platform_args::{DEFAULT_PLATFORM, PlatformArgs, headline, into_guest_memory};
 use super::terminal::start_log;
 use super::{Failure, Verdict, certificates, text};
 use crate::cli::out;
@@ -180,7 +180,7 @@ impl Args {
         let description =
             Platform::saved_description(&mut Cursor::new(&saved)).map_err(|error| failure(&error))?;
         let expected = match self.platform.first_given() {
-            Some(_) => self.platform.description("nv_small")?,
+            Some(_) => self.platform.description(DEFAULT_PLATFORM)?,
             None => description,
         };
         // What is wrong with it is told now, and not to the first who comes.
@@ -204,7 +204,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let saved = args.restore.as_deref().map(|path| args.saved(path)).transpose()?;
     let (mut description, saved) = match saved {
         Some((description, saved)) => (description, Some(saved)),
-        None => (args.platform.description("nv_small")?, None),
+        None => (args.platform.description(DEFAULT_PLATFORM)?, None),
     };
     if args.guest_memory || !args.vfio_user.is_empty() {
         into_guest_memory(&mut description, |_| true);

@@ -125,7 +125,11 @@ impl PlatformThread {
                 let permit = member.held_permits.remove(&tag);
                 member.stream.send(ToSession::Reply { id: RequestId(id), time, reply, payload, permit });
             }
-            Err(_) => member.answer_in_ring(&reply, time),
+            Err(_) => {
+                if let Some(ring) = &mut member.ring {
+                    ring.answer(&reply, time);
+                }
+            }
         }
     }
 

@@ -13,7 +13,6 @@ use vp_shm::ring::{self, Access};
 use vp_shm::{Deferred, Region};
 
 use super::files::File;
-use super::member::Member;
 use super::passed_files::Mapped;
 use super::quota::{QuotaExceeded, QuotaShare, Usage};
 use super::{Failure, PlatformThread, translate};
@@ -32,6 +31,18 @@ pub(super) struct Ring {
     _mapped: [QuotaShare; 2],
     port: PortId,
     pub(super) line: PortId,
+}
+
+impl Ring {
+    /// Answers the first access that is not answered.
+    pub(super) fn answer(&mut self, reply: &Reply, time: Time) {
+        let (code, value) = match reply {
+            Reply::Value { value } => (0, *value),
+            Reply::Failed { code, .. } => (u16::from(*code), 0),
+            _ => (0, 0),
+        };
+        self.server.answer(u32::from(code), value, time.as_ps());
+    }
 }
 
 impl PlatformThread {
@@ -210,18 +221,4 @@ fn exceeded(exceeded: QuotaExceeded) -> Failure {
 
 fn refused(failure: vp_hub::Failure) -> Failure {
     (translate::error_code(failure.kind), failure.reason)
-}
-
-impl Member {
-    /// Answers the first access of the session's ring that is not answered.
-    pub(super) fn answer_in_ring(&mut self, reply: &Reply, time: Time) {
-        let (code, value) = match reply {
-            Reply::Value { value } => (0, *value),
-            Reply::Failed { code, .. } => (u16::from(*code), 0),
-            _ => (0, 0),
-        };
-        if let Some(ring) = &mut self.ring {
-            ring.server.answer(u32::from(code), value, time.as_ps());
-        }
-    }
 }

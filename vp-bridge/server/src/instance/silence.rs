@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use vp_protocols::native::ErrorCode;
 
-use super::member::Member;
 use super::session_stream::SessionStream;
 use super::{PlatformThread, TimeLimits};
 use crate::session_end::SessionOutcome;
@@ -106,12 +105,12 @@ impl PlatformThread {
         let (mut asked, mut silent) = (Vec::new(), Vec::new());
         let is_stopped = self.hub.stopped().is_some();
         for (session, member) in &mut self.members {
-            let Member { stream, silence, .. } = &mut **member;
+            let member = &mut **member;
             if is_stopped {
                 // Who waits for nothing but time is not idle while a debugger has it stand.
-                silence.idle = Duration::ZERO;
+                member.silence.idle = Duration::ZERO;
             }
-            match silence.judge(interval, &self.patience, stream) {
+            match member.silence.judge(interval, &self.patience, &mut member.stream) {
                 SilenceAction::Fine => {}
                 SilenceAction::Ping => asked.push(*session),
                 SilenceAction::Disconnect(code, end) => silent.push((*session, code, end)),

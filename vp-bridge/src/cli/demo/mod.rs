@@ -4,7 +4,7 @@ mod picture;
 mod report;
 
 use super::hosts::{HostArgs, OpenedHost, described};
-use super::platform_args::nvdla;
+use super::platform_args::{DEFAULT_PLATFORM, nvdla};
 use super::{Failure, Verdict, terminal};
 use indicatif::ProgressBar;
 use vp_host::Statistics;
@@ -24,9 +24,6 @@ pub(super) struct Args {
     #[command(flatten)]
     host: HostArgs,
 }
-
-/// The platform that is used if none is asked for.
-const DEFAULT_PLATFORM: &str = "nv_small";
 
 /// Run of the demonstration, and what came of it.
 struct DemoRun {

@@ -5,15 +5,12 @@ mod layers;
 mod registers;
 
 use self::convolution::ConvolutionArgs;
-use super::platform_args::{self, PlatformArgs, nvdla};
+use super::platform_args::{self, NETWORK_PLATFORM, PlatformArgs, nvdla};
 use super::run::{ModelArgs, ModelNodes, PlacementArgs, Planned, ReadingArgs, network_line, planned};
 use super::{Failure, Verdict, out, record};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use vp_host::network::{CpuModel, Memories, Plan};
-
-/// The platform that is used if none is asked for.
-const DEFAULT_PLATFORM: &str = "nv_large";
 
 /// The name by which one convolution is asked for.
 const ONE: &str = "conv";
@@ -53,7 +50,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    let description = args.platform.description(DEFAULT_PLATFORM)?;
+    let description = args.platform.description(NETWORK_PLATFORM)?;
     let is_one = args.network == Path::new(ONE) && !args.network.exists();
     let Planned { network, plan, model } = match is_one {
         true => {

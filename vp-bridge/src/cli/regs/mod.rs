@@ -4,7 +4,7 @@ mod formats;
 
 use self::formats::{Format, Map};
 use super::live::{self, WhichArgs};
-use super::run::DEFAULT_PLATFORM;
+use super::platform_args::DEFAULT_PLATFORM;
 use super::{Failure, Verdict, platform_args, text};
 use crate::cli::out;
 use std::io::Write;

@@ -5,6 +5,8 @@ mod energy;
 mod kind;
 mod methods;
 mod model;
+mod model_answers;
+mod model_args;
 mod model_nodes;
 mod named;
 mod network;
@@ -18,7 +20,7 @@ mod tensors;
 pub(super) mod warnings;
 
 use self::kind::{Device, InputKind};
-pub(super) use self::model::ModelArgs;
+pub(super) use self::model_args::ModelArgs;
 pub(super) use self::model_nodes::ModelNodes;
 use self::named::Named;
 pub(super) use self::network::bound;
@@ -29,6 +31,7 @@ pub(super) use self::tensors::inputs;
 use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
 use super::memory_limit;
+use super::platform_args::DEFAULT_PLATFORM;
 use super::rtl::RtlTable;
 use super::text;
 use super::{Failure, Verdict, standard, terminal};
@@ -208,9 +211,6 @@ macro_rules! built_in_file {
         include_str!(concat!("../../../../traces/nv_small/sdp_pdp_batchnorm_relu_maxpool_16x16x16/", $name))
     };
 }
-
-/// The platform for traces that do not tell theirs.
-pub(super) const DEFAULT_PLATFORM: &str = "nv_small";
 
 /// A trace that was played.
 pub(super) struct PlayedTrace {

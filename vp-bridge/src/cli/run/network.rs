@@ -1,12 +1,12 @@
 //! `vp run` of a network: layer by layer as a driver would, and where its time went.
 
 use super::energy::Estimate;
-use super::model::BroughtModel;
+use super::model_answers::BroughtModel;
 use super::named::Named;
 use super::{Args, MOST_INPUT, methods, warnings};
 use crate::cli::hosts::OpenedHost;
 use crate::cli::out;
-use crate::cli::platform_args::nvdla;
+use crate::cli::platform_args::{NETWORK_PLATFORM, nvdla};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict, memory, standard};
 use std::borrow::Cow;
@@ -24,9 +24,6 @@ use vp_study::energy::Coefficients;
 
 /// The port of SRAM.
 const SRAM: &str = Memory::Secondary.port();
-
-/// The platform that is used if none is asked for.
-const DEFAULT_PLATFORM: &str = "nv_large";
 
 /// `320x240`: columns and lines.
 pub(super) fn size(text: &str) -> Result<[u32; 2], String> {
@@ -84,7 +81,7 @@ pub(super) fn run(
 ) -> Result<Verdict, Failure> {
     let ran = run_prepared(named, prepare, args);
     if let Err(failure) = &ran {
-        let platform = args.host.platform.description(DEFAULT_PLATFORM).map(|description| description.name);
+        let platform = args.host.platform.description(NETWORK_PLATFORM).map(|description| description.name);
         args.results.tell_failure(name, &platform.unwrap_or_default(), failure)?;
     }
     ran
@@ -114,7 +111,7 @@ fn run_prepared(named: &Named, prepare: &Prepare<'_>, args: &Args) -> Result<Ver
     // once.
     let planned = match host.connect {
         None => {
-            let description = host.platform.description(DEFAULT_PLATFORM)?;
+            let description = host.platform.description(NETWORK_PLATFORM)?;
             let prepared = prepare(&description)?;
             let plan = plan(&prepared.network, &description)?;
             if host.observing.first_given().is_some() {
@@ -125,7 +122,7 @@ fn run_prepared(named: &Named, prepare: &Prepare<'_>, args: &Args) -> Result<Ver
         Some(_) => None,
     };
     let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
-        host.open_watched(DEFAULT_PLATFORM)?;
+        host.open_watched(NETWORK_PLATFORM)?;
     args.faults.arm(host.as_mut())?;
     let description = match description {
         Some(description) => description,

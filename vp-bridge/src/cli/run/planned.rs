@@ -1,8 +1,8 @@
 //! Plan of a network that a person names, without a run.
 
 use super::kind::{self, Device, InputKind};
-use super::model::LoweredModel;
-use super::{ModelArgs, PlacementArgs, ReadingArgs, model, network};
+use super::model_args::{self, LoweredModel};
+use super::{ModelArgs, PlacementArgs, ReadingArgs, network};
 use crate::cli::Failure;
 use crate::cli::compile::{ModelEnd, OutsideLoadable};
 use crate::cli::platform_args::nvdla;
@@ -38,7 +38,8 @@ pub(in crate::cli) fn planned(
         }
         InputKind::Model(path) => {
             let config = &nvdla(description)?.config;
-            let LoweredModel { lowered, notes, .. } = model::lowered(&path, &[], config, (reading, models))?;
+            let LoweredModel { lowered, notes, .. } =
+                model_args::lowered(&path, &[], config, (reading, models))?;
             let network = lowered.network.clone();
             let named = super::Named::File(path);
             let plan = network::plan((&named, &network), description, &placement.options(1))?;
@@ -92,7 +93,7 @@ pub(in crate::cli) fn brought(
         }
         InputKind::Model(path) => {
             let LoweredModel { lowered, given, notes } =
-                model::lowered(&path, inputs, config, (reading, models))?;
+                model_args::lowered(&path, inputs, config, (reading, models))?;
             let is_guessed = lowered.network.precision == Precision::Int8 && !lowered.is_quantised;
             if is_guessed && models.calibrates().is_none() && given.is_none() {
                 return Err(Failure::new(format!(

@@ -1,7 +1,6 @@
 //! The platform of a trace that is asked to run on none: what its contents say, then its folder and its name.
 
-use super::DEFAULT_PLATFORM;
-use crate::cli::compile::DEFAULT_PLATFORM as COMPILED_FOR;
+use crate::cli::platform_args::{DEFAULT_PLATFORM, NETWORK_PLATFORM};
 use vp_host::loadable::{Loadable, LoadableError, fit};
 use vp_host::trace::{Body, Trace, TraceSource, configuration_in_name, configuration_of_name};
 use vp_models::platform::Description;
@@ -43,7 +42,7 @@ pub(in crate::cli) fn of_loadable(
             fit::Hint { platform, reason: "as that of NVIDIA's loadables whose names say none" }
         }
     });
-    let default = fit::Hint { platform: COMPILED_FOR, reason: "as the default of `vp compile`" };
+    let default = fit::Hint { platform: NETWORK_PLATFORM, reason: "as the default of `vp compile`" };
     let hints: Vec<fit::Hint<'_>> = folder.into_iter().chain(of_name).chain([default]).collect();
     fit::choose(loadable, &hints)
 }

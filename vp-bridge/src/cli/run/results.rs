@@ -12,7 +12,7 @@ use vp_models::platform::{Arithmetic, Description};
 use vp_study::energy::Energy;
 
 use super::energy::Estimate;
-use super::model::{Answered, BroughtModel};
+use super::model_answers::{Answered, BroughtModel};
 use super::report::Tally;
 use super::{Judged, Run, outputs};
 use crate::cli::record::{self, Record};

@@ -1,6 +1,7 @@
 //! Coefficients of an estimate of energy, what one operation costs, as a file of the user's has them.
 
 use super::dram::{DramRow, RowReader};
+use super::number::number;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -175,7 +176,7 @@ impl Default for Coefficients {
 }
 
 /// The built-in ones; their text starts from nothing else.
-pub(super) static BUILT_IN: LazyLock<Coefficients> = LazyLock::new(|| {
+static BUILT_IN: LazyLock<Coefficients> = LazyLock::new(|| {
     Coefficients::parse(Coefficients::DEFAULT_TEXT)
         .unwrap_or_else(|error| unreachable!("the built-in coefficients are tested: {error}"))
 });
@@ -219,7 +220,8 @@ impl Reader<'_> {
                             })?,
                         );
                         let section = format!("[{}dram.{}]", self.within, name.get_ref());
-                        let row = RowReader { text: self.text, place, section }.read(row)?;
+                        let known = || &BUILT_IN.drams;
+                        let row = RowReader { text: self.text, place, section, known }.read(row)?;
                         drams.insert(name.get_ref().to_string(), row);
                     }
                 }
@@ -327,15 +329,6 @@ impl Reader<'_> {
             values[coefficient as usize] = Some(number);
         }
         Ok(())
-    }
-}
-
-/// Returns the number that a value is.
-pub(super) fn number(value: &DeValue<'_>) -> Option<f64> {
-    match value {
-        DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
-        DeValue::Float(number) => number.as_str().parse().ok(),
-        _ => None,
     }
 }
 

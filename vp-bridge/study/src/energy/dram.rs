@@ -12,7 +12,7 @@ use vp_models::memory::dram::{Background, CommandKind, DramActivity, DramConfig}
 use vp_models::suggestion::hint;
 use vp_models::toml_text::{TextError, TomlText};
 
-use super::coefficients::{BUILT_IN, number};
+use super::number::number;
 
 /// Currents of a rail, in milliamperes a device, by their names in data sheets.
 const CURRENTS: [&str; 12] = [
@@ -83,6 +83,8 @@ pub(super) struct RowReader<'a, 'text> {
     pub(super) place: Range<usize>,
     /// Section of the row: `[dram.DDR4]`.
     pub(super) section: String,
+    /// Rows that are built in, which a row may be based on.
+    pub(super) known: fn() -> &'static BTreeMap<String, DramRow>,
 }
 
 /// Places of keys that stand in the text, by rail (of figures an empty one) and name.
@@ -96,10 +98,10 @@ impl RowReader<'_, '_> {
     pub(super) fn read(&self, table: &DeTable<'_>) -> Result<DramRow, TextError> {
         let mut row = DramRow::default();
         if let Some((_, base)) = table.get_key_value("base") {
-            let known = &*BUILT_IN;
+            let known = (self.known)();
             let name = base.get_ref().as_str().unwrap_or_default();
-            row = known.drams.get(name).cloned().ok_or_else(|| {
-                let names: Vec<&str> = known.drams.keys().map(String::as_str).collect();
+            row = known.get(name).cloned().ok_or_else(|| {
+                let names: Vec<&str> = known.keys().map(String::as_str).collect();
                 let said = self.text.written(base.span());
                 let near = hint(name, names.iter().copied());
                 self.wrong(

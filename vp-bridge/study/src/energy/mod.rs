@@ -6,6 +6,7 @@
 mod coefficients;
 mod costs;
 mod dram;
+mod number;
 
 pub use coefficients::{Coefficient, Coefficients};
 pub use costs::{Costs, MemoryCost, made_of};
