@@ -1,8 +1,6 @@
 //! A node that is being made part of a graph.
 
 use super::builder::Builder;
-use super::{elementwise, microsoft, pieces, quantised, reductions, resize, shapes, table, windows};
-use crate::attributes::Attributes;
 use crate::constant::DataType;
 use crate::messages::NodeProto;
 use crate::model::Model;
@@ -32,54 +30,32 @@ impl<'a, 'b> Call<'a, 'b> {
         Call { model, node, name, version: model.version(), builder, inputs: Vec::new() }
     }
 
-    /// Makes the node part of the graph.
-    ///
-    /// # Errors
-    /// What is wrong with the node; none if it reads what could not be made.
-    pub(crate) fn run(&mut self) -> Result<(), Option<Fault>> {
-        let (domain, operator) = (self.domain(), self.node.op_type.as_deref().unwrap_or_default());
-        if let Some(fault) = table::refused(self.model, domain, operator) {
-            return Err(Some(fault));
-        }
-        let attributes = Attributes::new(self.node)?;
+    /// Reads the inputs; none if one could not be made.
+    pub(crate) fn read_inputs(&mut self) -> Option<()> {
         for input in &self.node.input {
             if input.is_empty() {
                 self.inputs.push(None);
                 continue;
             }
             // What is neither there nor broken is told by the order.
-            let id = self.builder.ids.get(input).copied().ok_or(None)?;
+            let id = self.builder.ids.get(input).copied()?;
             self.inputs.push(Some(id));
         }
         // Inputs that are left out at the end.
         while self.inputs.last().is_some_and(Option::is_none) {
             self.inputs.pop();
         }
-        let done = match domain {
-            "" => self.of_onnx(operator, &attributes)?,
-            _ => microsoft::run(self, operator, &attributes)?,
-        };
-        if !done {
-            return Err(Some(table::unknown(domain, operator)));
-        }
-        Ok(attributes.finish()?)
+        Some(())
     }
 
-    fn of_onnx(&mut self, operator: &str, attributes: &Attributes<'_>) -> Result<bool, Fault> {
-        Ok(elementwise::run(self, operator, attributes)?
-            || windows::run(self, operator, attributes)?
-            || shapes::run(self, operator, attributes)?
-            || pieces::run(self, operator, attributes)?
-            || reductions::run(self, operator, attributes)?
-            || resize::run(self, operator, attributes)?
-            || quantised::run(self, operator, attributes)?)
+    /// Model that the node is of.
+    pub(crate) fn model(&self) -> &'a Model {
+        self.model
     }
 
-    fn domain(&self) -> &'a str {
-        match self.node.domain.as_deref().unwrap_or_default() {
-            "ai.onnx" => "",
-            domain => domain,
-        }
+    /// Node as the file has it.
+    pub(crate) fn node(&self) -> &'a NodeProto {
+        self.node
     }
 
     /// Returns an input, if it is there.

@@ -5,6 +5,7 @@ mod call;
 mod elementwise;
 mod inputs;
 mod microsoft;
+mod operator;
 mod pieces;
 mod quantised;
 mod reductions;
@@ -84,7 +85,7 @@ impl Model {
         for at in order {
             let node = &self.graph.node[at];
             let mut call = Call::new(self, node, order::node_name(&self.graph, at), &mut builder);
-            let fault = match call.run() {
+            let fault = match operator::run(&mut call) {
                 Ok(()) => continue,
                 Err(fault) => fault,
             };

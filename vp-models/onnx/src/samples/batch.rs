@@ -12,7 +12,8 @@
 
 use super::npy::{self, NpyError};
 use super::npz::{self, NpzError};
-use super::picture::{Picture, PictureError};
+use super::picture::Picture;
+use super::picture_error::PictureError;
 use super::placement::Placement;
 use super::preprocess::{Preprocess, PreprocessError};
 use std::io;

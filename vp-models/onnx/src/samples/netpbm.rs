@@ -1,28 +1,11 @@
 //! PGM and PPM, of decimal numbers (`P2`, `P3`) or of bytes (`P5`, `P6`): <https://netpbm.sourceforge.net/doc/ppm.html>.
 
-use super::picture::{Picture, PictureError, Pixels, SizeCheck};
+use super::netpbm_error::NetpbmError;
+use super::picture::{Picture, Pixels};
+use super::picture_error::PictureError;
 
-/// Error of a PGM or PPM.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NetpbmError {
-    /// Another format of the family.
-    #[error("a Netpbm file P{0}: P2, P5 (PGM), P3 and P6 (PPM) are read")]
-    Kind(char),
-    /// A header that ends early.
-    #[error("its header has no {0}")]
-    Header(&'static str),
-    /// A greatest sample that is none.
-    #[error("its greatest sample is {0}; 1 to 65535 are possible")]
-    Most(usize),
-    /// Samples that are not there.
-    #[error("{found} samples of {wanted}")]
-    Samples {
-        /// Number of samples that there are.
-        found: usize,
-        /// Number of samples that the header says.
-        wanted: usize,
-    },
-}
+/// Check of a size that a header says.
+pub(super) type SizeCheck<'a> = &'a dyn Fn([usize; 2]) -> Result<(), PictureError>;
 
 /// Reads a file behind its `P` and kind. Samples of a greatest one up to 255 become bytes, others words, both as shares of it.
 pub(super) fn decode(kind: u8, mut rest: &[u8], check: SizeCheck<'_>) -> Result<Picture, PictureError> {

@@ -1,7 +1,5 @@
 //! Orientation of a camera, as EXIF says it: tag 0x0112 of a TIFF's first directory (JEITA CP-3451, 4.6.4 A).
 
-use super::picture::Size;
-
 /// Way in which a picture's lines lie: 1 is as they are seen, 2 to 8 are mirrored or turned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Orientation(u8);
@@ -35,12 +33,17 @@ impl Orientation {
     }
 
     /// Returns the size of a picture as it is seen.
-    pub(super) fn size(self, [width, height]: Size) -> Size {
+    pub(super) fn size(self, [width, height]: [usize; 2]) -> [usize; 2] {
         if self.0 < 5 { [width, height] } else { [height, width] }
     }
 
     /// Returns the samples of a picture as it is seen.
-    pub(super) fn turned<T: Copy>(self, [width, height]: Size, channels: usize, samples: &[T]) -> Vec<T> {
+    pub(super) fn turned<T: Copy>(
+        self,
+        [width, height]: [usize; 2],
+        channels: usize,
+        samples: &[T],
+    ) -> Vec<T> {
         let [seen_width, seen_height] = self.size([width, height]);
         let mut seen = Vec::with_capacity(samples.len());
         for y in 0..seen_height {
@@ -112,7 +115,7 @@ pub(super) mod tests {
     /// ```
     #[test]
     fn pixels_are_turned_as_pillow_does() {
-        let expected: [(u8, Size, [u8; 6]); 8] = [
+        let expected: [(u8, [usize; 2], [u8; 6]); 8] = [
             (1, [3, 2], [0, 1, 2, 3, 4, 5]),
             (2, [3, 2], [2, 1, 0, 5, 4, 3]),
             (3, [3, 2], [5, 4, 3, 2, 1, 0]),

@@ -1,6 +1,7 @@
 //! Tests of pictures.
 
 use super::super::orientation::tests::tiff;
+use super::super::picture::Channels;
 use super::*;
 
 fn of(file: &[u8]) -> Result<Picture, PictureError> {
