@@ -4,7 +4,6 @@
 
 mod rounding;
 
-use super::describe::{OperationDescription, SurfaceDescription};
 use super::error::{LoadableError, RunError};
 use super::layout::CPU_BUFFER;
 use super::places::Places;
@@ -22,19 +21,20 @@ pub(super) const SOFTMAX: u8 = 1;
 /// Most bytes of a buffer.
 const MAX_BYTES: usize = 64 << 20;
 
-enum Operation {
+/// Operation of the CPU.
+pub(super) enum Operation {
     Power { power: f32, scale: f32, shift: f32 },
     Softmax,
 }
 
 /// A cube of halves.
-struct Buffer {
-    place: AddressEntry,
-    width: usize,
-    height: usize,
-    channels: usize,
-    line_stride: usize,
-    surface_stride: usize,
+pub(super) struct Buffer {
+    pub(super) place: AddressEntry,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) channels: usize,
+    pub(super) line_stride: usize,
+    pub(super) surface_stride: usize,
 }
 
 impl Buffer {
@@ -60,22 +60,8 @@ impl Buffer {
     }
 
     /// Bytes from the first to the last.
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.shape().extent() as usize
-    }
-
-    fn describe(&self, loadable: &Loadable, name: &'static str) -> SurfaceDescription {
-        SurfaceDescription {
-            name,
-            place: Some(loadable.described(self.place)),
-            size: self.bytes() as u32,
-            width: self.width as u32,
-            height: self.height as u32,
-            channels: self.channels as u32,
-            line_stride: self.line_stride as u32,
-            surface_stride: self.surface_stride as u32,
-            plane_stride: 0,
-        }
     }
 
     fn access(&self, (operation, place): (usize, String), direction: Direction) -> Access {
@@ -105,29 +91,6 @@ pub(super) fn accesses(loadable: &Loadable, task: &Task, first: usize) -> Result
         ]
     });
     Ok(both.collect())
-}
-
-/// Describes a task's operations.
-///
-/// # Errors
-/// As of [`accesses`].
-pub(super) fn describe(loadable: &Loadable, task: &Task) -> Result<Vec<OperationDescription>, LoadableError> {
-    let operations = operations(loadable, task)?.into_iter().enumerate();
-    let described = |(number, (operation, source, destination)): (usize, (Operation, Buffer, Buffer))| {
-        let (kind, does) = match operation {
-            Operation::Power { power, scale, shift } => ("power", format!("({scale} x + {shift}) ^ {power}")),
-            Operation::Softmax => ("soft-max", "over channels".to_owned()),
-        };
-        let surfaces = [("source", &source), ("destination", &destination)];
-        OperationDescription {
-            kind: kind.to_owned(),
-            does,
-            precision: Some("fp16".to_owned()),
-            surfaces: surfaces.map(|(name, buffer)| buffer.describe(loadable, name)).into(),
-            ..OperationDescription::of(number)
-        }
-    };
-    Ok(operations.map(described).collect())
 }
 
 pub(super) fn run(
@@ -244,7 +207,13 @@ pub(super) fn likely_buffers(
 }
 
 /// The operations of a task, each with its source and its destination.
-fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<(Operation, Buffer, Buffer)>, LoadableError> {
+///
+/// # Errors
+/// As of [`accesses`].
+pub(super) fn operations(
+    loadable: &Loadable,
+    task: &Task,
+) -> Result<Vec<(Operation, Buffer, Buffer)>, LoadableError> {
     let list = "the CPU's operations";
     let Lists { operations, buffers: buffers_list, count, .. } = lists(loadable, task)?;
     let Entry { bytes: entry, parameters } = Entry::of(loadable.generation());

@@ -1,6 +1,7 @@
 //! Loadables as people and programs look at them: all tables, and each operation with its fields by name. What cannot be read is told, and the
 //! rest is here.
 
+mod cpu_operations;
 mod does;
 mod tasks;
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 mod codes;
 mod model;
+mod task;
 
 pub use model::{CpuEstimate, CpuModel, CpuWork, NoCpuModel};
+pub use task::Cpu;
 
 use super::description::CpuProgram;
 use super::error::RunError;
 use super::layout::Tensor;
-use super::plan::Cpu;
 use crate::DriverError;
 use crate::bus::Bus;
 use crate::softmax::softmax;

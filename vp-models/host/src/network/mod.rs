@@ -43,7 +43,7 @@ mod run;
 mod shipped;
 mod winograd;
 
-pub use cpu::{CpuEstimate, CpuModel, CpuWork, NoCpuModel};
+pub use cpu::{Cpu, CpuEstimate, CpuModel, CpuWork, NoCpuModel};
 pub use description::{
     Activation, Bias, ChannelProduct, Choices, Compression, Converter, Convolution, CpuProgram, CubeAxes,
     Demand, Demanded, Elementwise, Encoding, Function, Interleaving, Lines, LookUp, Method, Network,
@@ -55,8 +55,8 @@ pub(crate) use layout::entries_of_atoms;
 pub use layout::{Channels, Form, MemoryAddress, Run, Tensor};
 pub use measured::{LayerFigures, Measured};
 pub use plan::{
-    Constant, ConvolutionMethod, Copies, Cpu, CutOutline, Memories, PlacedCopy, PlacedTensor, Placement,
-    Plan, PlanOptions, PlanStep, StepOutline, Work,
+    Constant, ConvolutionMethod, Copies, CutOutline, Memories, PlacedCopy, PlacedTensor, Placement, Plan,
+    PlanOptions, PlanStep, StepOutline, Work,
 };
 pub use run::{Inference, Runner, Span};
 pub use winograd::NoWinograd;

@@ -1,8 +1,9 @@
 //! One channel of a DRAM in a simulation: its controller, at the clocks in which it has something to do.
 
+use super::access::Access;
 use super::command::CommandKind;
 use super::config::DramConfig;
-use super::controller::{Access, Controller, Issued, Taken};
+use super::controller::{Controller, Issued, Taken};
 use super::counts::{Counts, Found};
 use super::mapping::Location;
 use super::organisation::Organisation;

@@ -1,25 +1,14 @@
 //! The controller of a channel: a command a clock at most, and on separate buses for rows and columns (HBM) one of each.
 
+use super::access::Access;
 use super::bank::Banks;
 use super::command::{CommandKind, DramCommand};
 use super::config::DramConfig;
 use super::maintenance::Maintenance;
-use super::mapping::Location;
 use super::organisation::Organisation;
 use super::queue::{Entry, NextCommand, Queues};
 use super::timing::Timing;
 use crate::checkpoint::{Checkpoint, CheckpointError};
-
-/// An access as it comes: a burst of the DRAM, or part of one.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
-    pub(super) owner: u64,
-    pub(super) write: bool,
-    pub(super) at: Location,
-    /// First byte and end in the burst.
-    pub(super) bytes: (u32, u32),
-    pub(super) priority: u8,
-}
 
 /// Outcome of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use super::bank::{Banks, Power};
 use super::command::{CommandKind, DramCommand};
 use super::config::{DramConfig, PagePolicy, Refresh};
+use super::held_banks::HeldBanks;
 use super::queue::Queues;
 use super::timing::Timing;
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -24,21 +25,6 @@ struct Unit {
     owes: bool,
     /// Clock of the last command of an access, or of the first access that waits after none did.
     used: u64,
-}
-
-/// Banks to which nothing but maintenance is given.
-#[derive(Debug, Default)]
-pub(super) struct HeldBanks {
-    /// Ranks, a bit each.
-    units: u32,
-    banks: Vec<u32>,
-}
-
-impl HeldBanks {
-    /// Returns true if a bank is one of them.
-    pub(super) fn has(&self, bank: u32, banks: &Banks) -> bool {
-        self.units != 0 && self.units >> banks.unit_of(bank) & 1 == 1 || self.banks.contains(&bank)
-    }
 }
 
 /// Needs of each rank of a channel beside its accesses.

@@ -14,6 +14,7 @@
 //! [`grade`] has the table of speed grades, and [`timing`] their figures in clocks, of which `rules` makes the distances between
 //! commands.
 
+mod access;
 mod bank;
 mod channel;
 mod command;
@@ -22,6 +23,7 @@ mod controller;
 mod counts;
 mod figure;
 pub mod grade;
+mod held_banks;
 mod maintenance;
 pub mod mapping;
 mod organisation;

@@ -2,9 +2,9 @@
 
 mod choice;
 
+use super::access::Access;
 use super::bank::Banks;
 use super::command::{CommandKind, DramCommand};
-use super::controller::Access;
 use super::mapping::Location;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use choice::Need;

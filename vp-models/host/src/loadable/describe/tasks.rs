@@ -7,6 +7,7 @@ use super::super::fit::MAX_OPERATIONS;
 use super::super::layout::{self, read};
 use super::super::network::{self, Cube, Operation, OperationWork, TensorPlace};
 use super::super::{AddressEntry, FieldValue, Fields, Loadable, Processor, Task, cpu};
+use super::cpu_operations;
 use super::does::does;
 use super::{
     OperationDescription, PlaceDescription, SurfaceDescription, TableDescription, TaskDescription,
@@ -55,7 +56,7 @@ pub(super) fn describe(
     match task.processor {
         Processor::Accelerator => accelerator(loadable, task, &mut description, left, problems),
         Processor::Cpu if left.operations == 0 => problems.push(too_many(task)),
-        Processor::Cpu => match cpu::describe(loadable, task) {
+        Processor::Cpu => match cpu_operations::describe(loadable, task) {
             Ok(mut operations) => {
                 truncate(&mut operations, left, task, problems);
                 description.operations = operations;

@@ -1,7 +1,7 @@
 //! Estimated time of what the CPU does: no simulated time passes for it, and it is not free.
 
+use super::task::Cpu;
 use crate::network::layout::Tensor;
-use crate::network::plan::Cpu;
 use std::iter::Sum;
 use std::ops::Add;
 use std::str::FromStr;

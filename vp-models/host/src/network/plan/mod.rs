@@ -49,7 +49,7 @@ use vp_models::nvdla::registers::Unit;
 pub use self::copies::Copies;
 pub use self::outline::{CutOutline, StepOutline};
 pub use self::placement::{Memories, Placement};
-pub use self::step::{ConvolutionMethod, Cpu, PlanStep, Work};
+pub use self::step::{ConvolutionMethod, PlanStep, Work};
 
 /// A network laid out for one hardware configuration and one memory. It says nothing of time: one plan runs on
 /// platforms with any memory behind them.

@@ -1,6 +1,5 @@
 //! Layers that a hardware layer does together, and the order in which they run.
 
-use super::Cpu;
 use super::adapted::SliceWay;
 use super::batch::Batch;
 use super::order::{in_order, readers};
@@ -10,6 +9,7 @@ use super::stages::{Channelwise, look_up};
 use super::task::Task;
 use super::tiles::by_winograd;
 use super::values::Values;
+use crate::network::Cpu;
 use crate::network::description::{
     Activation, Bias, ChannelProduct, Convolution, Function, LookUp, Network, NetworkLayer, Operation,
     Pooling, Scales, Scaling, Shape, Slice, SoftMax, Sum, Window, Winograd,

@@ -1,8 +1,7 @@
 //! Steps of a plan: hardware layers, copies and tasks of the CPU.
 
 use super::outline::StepOutline;
-use crate::network::cpu::CpuWork;
-use crate::network::description::CpuProgram;
+use crate::network::cpu::{Cpu, CpuWork};
 use crate::network::layout::Tensor;
 use crate::program::Program;
 use std::ops::AddAssign;
@@ -86,19 +85,6 @@ pub enum Work {
         /// Tensor that it makes.
         to: Tensor,
     },
-}
-
-/// Tasks of the CPU.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cpu {
-    /// Soft-max over channels; what a step of the input means, in 1/65536ths.
-    SoftMax(u32),
-    /// An answer for each of the 256 elements of int8, the first one's for -128.
-    Table(Vec<i8>),
-    /// A part of a cube, from this column, line and channel on.
-    Slice([u32; 3]),
-    /// A graph of tensors.
-    Program(CpuProgram),
 }
 
 impl PlanStep {

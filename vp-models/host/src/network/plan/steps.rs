@@ -11,8 +11,9 @@ use super::stages::{Channelwise, converter, look_up, stages_of_elements};
 use super::task::Task;
 use super::traffic::line_bytes;
 use super::values::{Value, Values};
-use super::{ConvolutionMethod, Cpu, CutOutline, PlanStep, StepOutline, Work};
+use super::{ConvolutionMethod, CutOutline, PlanStep, StepOutline, Work};
 use crate as host;
+use crate::network::Cpu;
 use crate::network::cut::Cut;
 use crate::network::description::{
     Convolution, Network, NetworkLayer, Normalisation, Operation, Pooling, Shape, Slice, Window,

@@ -1,7 +1,7 @@
 //! Work that a plan does at once.
 
-use super::Cpu;
 use super::parts::ConvolutionPart;
+use crate::network::Cpu;
 use crate::network::winograd::NoWinograd;
 
 /// One layer, or a convolution with the pooling behind it.

@@ -3,7 +3,7 @@
 use super::super::bank::Banks;
 use super::super::command::{CommandKind, DramCommand};
 use super::super::config::{DramConfig, PagePolicy, Scheduler};
-use super::super::maintenance::HeldBanks;
+use super::super::held_banks::HeldBanks;
 use super::{BankQueue, Entry, Queues};
 
 /// Next action of a channel.
