@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(HERE / "tasks")]
 
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 EFFORT = int(os.environ.get("VP_TEST_EFFORT", "1"))
 """Above 1 all models run on all platforms."""
 

@@ -6,7 +6,6 @@ In int8 they are calibrated on other pictures than those that are judged.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -23,11 +22,11 @@ import text_detection
 import text_direction
 import text_recognition
 import vp
-from conftest import EFFORT, ROOT, Table, Where, expected, found, model, more, run, session
+from conftest import EFFORT, TARGET, Table, Where, expected, found, model, more, run, session
 
 SMALL, LARGE, FULL, HALF = ("nv_small", "int8"), ("nv_large", "int8"), ("nv_full", "int8"), ("nv_full", "fp16")
 ALL = (SMALL, LARGE, FULL, HALF)
-PROGRAM = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/vp"
+PROGRAM = TARGET / "debug/vp"
 OTHER_LINES = ("Where the time goes", "memory bandwidth 12", "ROUTE 66 EAST", "page 19 of 240")
 
 
