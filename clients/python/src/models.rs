@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Arithmetic;
-use vp_onnx::boxes::{Detection, Rectangle};
+use vp_onnx::boxes::{Detection, ModelDetector, Rectangle};
 use vp_onnx::lower::{Calibration, LowerOptions, Lowered, lower};
 use vp_onnx::samples::{Batch, Placement, Sample, SampleError, Samples};
 use vp_onnx::{Distance, InputShape, LayerDistance, OpenedModel, PrepareError, PrepareOptions, is_table};
@@ -94,7 +94,6 @@ impl Choices {
             lower,
             calibration: None,
             preprocess: self.preprocess.clone(),
-            boxes: self.boxes.clone(),
         })
     }
 }
@@ -106,6 +105,8 @@ struct Ready {
     inputs: Vec<Tensor>,
     /// Place of the picture in the input, if it is of one.
     placement: Option<Placement>,
+    /// Way in which outputs become boxes, if it is known.
+    detector: Option<ModelDetector>,
     /// Number of the network's outputs that are the model's.
     own_outputs: usize,
 }
@@ -135,6 +136,7 @@ fn ready(
             return Err(errors::of("ProgramError", "the platform carries no NVDLA").into());
         };
         let mut opened = prepared(open())?;
+        let detector = prepared(opened.detector(choices.boxes.as_deref()))?;
         let (inputs, placement) = match input {
             None => (opened.example(1), None),
             Some(given) => {
@@ -159,7 +161,7 @@ fn ready(
                 lowered.map_err(|error| errors::description(format!("{}: {error}", path.display())))?
             }
         };
-        Ok(Ready { own_outputs: lowered.network.outputs.len(), opened, lowered, inputs, placement })
+        Ok(Ready { own_outputs: lowered.network.outputs.len(), opened, lowered, inputs, placement, detector })
     })
 }
 
@@ -231,10 +233,11 @@ impl Ready {
             outputs.append((name, array(py, made)?, parts(distance)))?;
         }
         told.set_item("outputs", outputs)?;
-        let boxes = self.opened.detector.as_ref().map(|detector| {
-            let boxes = detector.boxes(&made, self.placement.as_ref());
-            boxes.into_iter().map(numbers).collect::<Vec<_>>()
+        let boxes = self.detector.as_ref().map(|detector| {
+            let boxes = prepared(detector.boxes(&made, self.placement.as_ref()))?;
+            PyResult::Ok(boxes.into_iter().map(numbers).collect::<Vec<_>>())
         });
+        let boxes = boxes.transpose()?;
         told.set_item("boxes", boxes)?;
         let layers = layers.into_iter().map(|LayerDistance { layer, distance }| (layer, parts(distance)));
         told.set_item("layer_distances", layers.collect::<Vec<_>>())

@@ -52,7 +52,7 @@ impl Qemu {
     pub(crate) fn share_ram(&self) {
         let (Some(machine), Ok(functions)) = (self.machine("machine"), Functions::look_up()) else { return };
         if self.text(machine, "memory-backend").is_some()
-            || std::env::args().any(|argument| is_users_own(&argument))
+            || std::env::args_os().any(|argument| is_users_own(&argument.to_string_lossy()))
         {
             return;
         }

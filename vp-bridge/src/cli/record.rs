@@ -61,9 +61,10 @@ static IS_PRINTED: AtomicBool = AtomicBool::new(false);
 
 /// Prints why a command could not do its work as JSON, if JSON is asked for and nothing has been printed that says so.
 pub(super) fn print_failure(failure: &Failure) {
-    let asks = std::env::args().any(|argument| argument == "--json");
+    let has = |word: &str| std::env::args_os().any(|argument| argument == word);
+    let asks = has("--json");
     // There it is a file's name.
-    let is_check = std::env::args().any(|argument| argument == "check-peer");
+    let is_check = has("check-peer");
     if asks && !is_check && !IS_PRINTED.load(Ordering::Relaxed) {
         let Failure { what, hint, is_connection, .. } = failure;
         // The same stands on standard error.

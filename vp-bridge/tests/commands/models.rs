@@ -102,8 +102,16 @@ fn outputs_are_boxes_of_a_form_or_refused_before_the_run() {
     assert!(!ended.status.success());
     assert!(error.contains("boxes of form picodet need outputs of"), "{error}");
     assert!(error.contains("the outputs are `scores` of 1x10"), "{error}");
-    // The file beside the model counts if none is given. Ten numbers are one box of five classes; its height is negative here.
-    std::fs::write(model.path().join("digits.boxes.toml"), "form = \"yolov5\"\nthreshold = 0.125\n").unwrap();
+    // The file beside the model counts if none is given. Ten numbers are one box of five classes; no probabilities, though.
+    std::fs::write(
+        model.path().join("digits.boxes.toml"),
+        "form = \"yolov5\"\noutputs = [\"scores\"]\nthreshold = 0.125\n",
+    )
+    .unwrap();
+    let (ended, _, error) = vp(&[&run[..], &["--input", &input]].concat());
+    assert!(!ended.status.success());
+    assert!(error.contains("a score of 90, and probabilities are at most 1"), "{error}");
+    let (input, _) = sample(&folder, 1);
     let (ended, text, error) = vp(&[&run[..], &["--input", &input]].concat());
     assert!(ended.status.success(), "{error}");
     let told = "boxes      0 detections in pixels of the input: form yolov5, scores of at least 0.125";
@@ -114,6 +122,13 @@ fn outputs_are_boxes_of_a_form_or_refused_before_the_run() {
     let (ended, _, error) = vp(&run);
     assert!(!ended.status.success());
     assert!(error.contains("digits.boxes.toml:2: anchors: form yolov5 has none"), "{error}");
+    // It is about a run's answers, and in nobody's way else.
+    let (ended, _, error) = vp(&["plan", run[1]]);
+    assert!(ended.status.success(), "{error}");
+    std::fs::write(model.path().join("digits.boxes.toml"), "form = \"mask\"\n").unwrap();
+    let (ended, _, error) = vp(&run);
+    assert!(!ended.status.success());
+    assert!(error.contains("digits.boxes.toml: boxes of form mask need"), "{error}");
 }
 
 /// A folder with the model alone.

@@ -17,6 +17,7 @@ mod order;
 mod prepare;
 mod problem;
 pub mod samples;
+mod side_file;
 #[cfg(test)]
 mod tests;
 

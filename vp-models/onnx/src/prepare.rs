@@ -4,7 +4,7 @@ use crate::boxes::{Detector, DetectorError, ModelDetector};
 use crate::lower::{
     Calibration, CalibrationError, CalibrationTable, LowerError, LowerOptions, Lowered, lower,
 };
-use crate::samples::{Preprocess, PreprocessError, Preset, Sample, SampleError, SampleFault, Samples};
+use crate::samples::{Preprocess, Preset, Sample, SampleError, SampleFault, Samples};
 use crate::{Model, Options, Problems, ReadError};
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -53,8 +53,6 @@ pub struct PrepareOptions {
     pub calibration: Option<PathBuf>,
     /// Preprocessing of pictures: a name or a file; if absent that of the file beside the model.
     pub preprocess: Option<PathBuf>,
-    /// Way in which outputs become boxes: a name or a file; if absent that of the file beside the model.
-    pub boxes: Option<PathBuf>,
 }
 
 /// Error on the way from a file to a network.
@@ -87,24 +85,26 @@ pub enum PrepareError {
     /// The file about preprocessing is wrong.
     #[error(transparent)]
     Preprocess(TextError),
-    /// The file about boxes is wrong.
+    /// A wrong file about boxes.
     #[error(transparent)]
     Boxes(TextError),
-    /// The model's outputs are no boxes of the form.
-    #[error("{}: {error}", path.display())]
+    /// Outputs that are no boxes of the form.
+    #[error("{}: {}: {error}", path.display(), by.display())]
     Detector {
         /// The file.
         path: PathBuf,
+        /// Form's name or file, or the file beside the model.
+        by: PathBuf,
         /// The fault.
         error: DetectorError,
     },
-    /// The model takes no picture on which boxes could be.
-    #[error("{}: boxes: {error}", path.display())]
+    /// A model that takes nothing with a height and a width.
+    #[error("{}: {}: no input has a height and a width, in which boxes could be", path.display(), by.display())]
     NoPicture {
         /// The file.
         path: PathBuf,
-        /// The fault of the first input.
-        error: PreprocessError,
+        /// Form's name or file, or the file beside the model.
+        by: PathBuf,
     },
     /// A sample cannot be read.
     #[error(transparent)]
@@ -134,8 +134,6 @@ pub struct OpenedModel {
     pub metadata: Vec<(String, String)>,
     /// Preprocessing of pictures, if it is known.
     pub preprocess: Option<Preprocess>,
-    /// Way in which its outputs become boxes, if it is known.
-    pub detector: Option<ModelDetector>,
 }
 
 impl OpenedModel {
@@ -163,13 +161,6 @@ impl OpenedModel {
             Some(chosen) => Some(Preprocess::load(chosen).map_err(PrepareError::Preprocess)?),
             None => Preprocess::beside(path).map_err(PrepareError::Preprocess)?,
         };
-        let detector = match &options.boxes {
-            Some(chosen) => Some(Detector::load(chosen).map_err(PrepareError::Boxes)?),
-            None => Detector::beside(path).map_err(PrepareError::Boxes)?,
-        };
-        let detector = detector
-            .map(|detector| fitted(detector, path, &imported.graph, preprocess.as_ref()))
-            .transpose()?;
         let mut graph = imported.graph;
         if graph.name.is_empty() {
             graph.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -180,7 +171,6 @@ impl OpenedModel {
             notes: imported.notes.iter().map(ToString::to_string).collect(),
             metadata: model.metadata().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
             preprocess,
-            detector,
         })
     }
 
@@ -204,6 +194,36 @@ impl OpenedModel {
         let first = samples.read(&inputs, self.preprocess.as_ref()).next();
         let none = || Err(SampleError { file: file.to_owned(), fault: SampleFault::Empty });
         Ok(first.unwrap_or_else(none)?)
+    }
+
+    /// Returns the detector that makes boxes of the outputs: of a form's name or a file, or else of the file beside the model, if there is one.
+    ///
+    /// # Errors
+    /// When the file is wrong, or the outputs do not have its form.
+    pub fn detector(&self, chosen: Option<&Path>) -> Result<Option<ModelDetector>, PrepareError> {
+        let found = match chosen {
+            Some(chosen) => Detector::load(chosen).map(Some),
+            None => Detector::beside(&self.path),
+        };
+        let Some(detector) = found.map_err(PrepareError::Boxes)? else { return Ok(None) };
+        let by = chosen.map_or_else(|| Detector::file_beside(&self.path), Path::to_owned);
+        let size = |input: &Value| match (self.preprocess.as_ref(), &input.shape[..]) {
+            (Some(preprocess), shape) if preprocess.size_of_input(shape).is_ok() => {
+                preprocess.size_of_input(shape).ok()
+            }
+            // Of an input that is no picture the last axes, as they are without a preprocessing.
+            (_, shape) => Preprocess::from(Preset::Raw).size_of_input(shape).ok().or(match shape {
+                [_, _, height, width] if height.min(width) > &0 => Some([*width, *height]),
+                _ => None,
+            }),
+        };
+        let Some(input) = self.inputs().into_iter().find_map(size) else {
+            return Err(PrepareError::NoPicture { path: self.path.clone(), by });
+        };
+        let outputs: Vec<&Value> =
+            self.graph.outputs.iter().map(|output| self.graph.value(*output)).collect();
+        let fitted = detector.of_model(&outputs, input);
+        fitted.map(Some).map_err(|error| PrepareError::Detector { path: self.path.clone(), by, error })
     }
 
     /// Inputs of any numbers between 0 and 1, drawn from a seed.
@@ -249,22 +269,6 @@ impl OpenedModel {
         }
         Ok(lowered)
     }
-}
-
-/// Returns the detector for the outputs of a graph, and its first input.
-fn fitted(
-    detector: Detector,
-    path: &Path,
-    graph: &Graph,
-    preprocess: Option<&Preprocess>,
-) -> Result<ModelDetector, PrepareError> {
-    let shape = graph.inputs.first().map_or(&[][..], |input| &graph.value(*input).shape);
-    let raw = Preset::Raw.into();
-    let input = preprocess.unwrap_or(&raw).size_of_input(shape);
-    let input = input.map_err(|error| PrepareError::NoPicture { path: path.to_owned(), error })?;
-    let outputs: Vec<&Value> = graph.outputs.iter().map(|output| graph.value(*output)).collect();
-    let fitted = detector.of_model(&outputs, input);
-    fitted.map_err(|error| PrepareError::Detector { path: path.to_owned(), error })
 }
 
 /// Returns true if a file is a calibration table by its name.

@@ -73,7 +73,7 @@ class ModelChoices:
         return [name for name, left_out in vars(ModelChoices()).items() if getattr(self, name) is not left_out]
 
     def passed(self) -> dict[str, Any]:
-        """They as the native part takes them."""
+        """The choices as the native part takes them."""
         shapes: list[tuple[str | None, list[int]]] = []
         if isinstance(self.shape, Mapping):
             shapes = [(name, _sizes(sizes)) for name, sizes in self.shape.items()]

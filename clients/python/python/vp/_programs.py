@@ -73,7 +73,7 @@ class NetworkRun:
         distances: of an ONNX model how far each output is from what the model itself gives.
         layer_distances: the same of its layers, if they were asked for.
         notes: what was taken for granted of an ONNX model.
-        boxes: of an ONNX model that is a detector (``boxes=``) what it has found, best first; else `None`.
+        boxes: of an ONNX model that is a detector (``boxes=``) what it has found, best first; `None` of others, or if the platform skips the arithmetic.
         calibration: of an ONNX model in ``int8`` the ranges of its numbers, as the text of a file that ``calibrate=`` takes (``ranges.json``).
     """
 
@@ -154,7 +154,7 @@ def run_network(
         shape: of the ONNX model's input, where it leaves axes open and the input is no array; of several inputs a `dict` of them.
         preprocess: how pictures become an ONNX model's numbers: ``"imagenet"``, ``"imagenet-bgr-caffe"``, ``"unit"``, ``"signed"``, ``"raw"``, or a
             file; left out, ``MODEL.preprocess.toml`` beside the model.
-        boxes: how a detector's outputs become boxes: ``"corners"``, ``"yolov2"``, ``"yolov3"``, ``"yolov5"``, ``"yolov8"``, ``"yolox"``, ``"picodet"``,
+        boxes: how a detector's outputs become boxes: ``"corners"``, ``"yolov2"``, ``"yolov3"``, ``"yolov5"``, ``"yolov8"``, ``"yolov10"``, ``"yolox"``, ``"picodet"``,
             ``"mask"``, or a file; left out, ``MODEL.boxes.toml`` beside the model.
         distance: of an ONNX model the distances of all layers too.
 

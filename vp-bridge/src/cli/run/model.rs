@@ -16,9 +16,15 @@ use vp_onnx::samples::Labels;
 
 pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
     let options = options(args.reading, &args.model)?;
+    if args.timed && args.model.is_about_answers() {
+        return Err(Failure::new(
+            "--labels, --boxes and --distance are about answers, and --timed computes none",
+        ));
+    }
     let labels = args.model.labels.as_deref().map(Labels::load).transpose().map_err(Failure::new)?;
     let opened = RefCell::new(OpenedModel::open(path, &options).map_err(Failure::new)?);
     let name = opened.borrow().graph.name.clone();
+    let detector = opened.borrow().detector(args.model.boxes.as_deref()).map_err(Failure::new)?;
     let given = given(&opened.borrow(), &args.input)?;
     let placement = given.as_ref().and_then(|sample| sample.placement);
     let inputs = given.map(|sample| sample.tensors).unwrap_or_else(|| {
@@ -44,7 +50,7 @@ pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
             inputs: inputs.clone(),
             notes: opened.notes.clone(),
             labels: labels.clone(),
-            detector: opened.detector.clone(),
+            detector: detector.clone(),
             placement,
             lowered,
         };

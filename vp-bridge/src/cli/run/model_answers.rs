@@ -66,6 +66,7 @@ impl BroughtModel {
             .map(|(expected, made)| Distance::of(&expected.to_floats(), &made.to_floats()))
             .collect();
         let boxes = self.detector.as_ref().map(|detector| detector.boxes(&made, self.placement.as_ref()));
+        let boxes = boxes.transpose().map_err(Failure::new)?;
         let outputs = self.outputs.iter().cloned().zip(made).collect();
         Ok(Answered { outputs, distances, from_floats, boxes })
     }
@@ -137,7 +138,7 @@ fn decibels(distance: Distance) -> String {
 }
 
 impl Answered {
-    /// Writes the outputs: NPY or NPZ by the file's name, else their elements as floats of 32 bits.
+    /// Writes the outputs: NPY or NPZ by the file's name.
     pub(super) fn write(&self, file: &Path) -> Result<(), Failure> {
         let outputs: Vec<(&str, &Tensor)> =
             self.outputs.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();

@@ -44,10 +44,10 @@ pub(in crate::cli) struct ModelArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) labels: Option<PathBuf>,
 
-    /// Form of a detector's outputs, of which boxes are shown: corners, yolov2, yolov3, yolov5, yolov8, yolox, picodet, mask, or a file
+    /// Form of a detector's outputs, of which boxes are shown: corners, yolov2, yolov3, yolov5, yolov8, yolov10, yolox, picodet, mask, or a file
     /// that says more (docs/onnx.md) [default: MODEL.boxes.toml beside the model]
     #[arg(long, value_name = "FORM|FILE")]
-    boxes: Option<PathBuf>,
+    pub(super) boxes: Option<PathBuf>,
 
     /// Show how far each layer's numbers are from the model's in floats. No layers run joined then, which takes more cycles
     #[arg(long)]
@@ -60,7 +60,7 @@ impl ModelArgs {
     }
 
     /// Returns true if options about what comes out are given.
-    fn is_about_answers(&self) -> bool {
+    pub(super) fn is_about_answers(&self) -> bool {
         self.labels.is_some() || self.boxes.is_some() || self.distance
     }
 
@@ -148,7 +148,7 @@ pub(super) fn options(reading: ReadingArgs, args: &ModelArgs) -> Result<PrepareO
         return Err(Failure::new("--input-size and --zeros are for networks whose weights are made up")
             .hint("--shape gives a model's input its size"));
     }
-    let ModelArgs { shape, preprocess, calibrate, save_calibration, ranges, scales, boxes, .. } = args;
+    let ModelArgs { shape, preprocess, calibrate, save_calibration, ranges, scales, .. } = args;
     let files = [("--calibrate", calibrate), ("--save-calibration", save_calibration)];
     standard::check_apart(files.into_iter().filter_map(|(option, file)| Some((option, file.as_deref()?))))?;
     if let (Some(table), Some(_)) = (calibrate.as_deref().filter(|path| is_table(path)), ranges) {
@@ -168,6 +168,5 @@ pub(super) fn options(reading: ReadingArgs, args: &ModelArgs) -> Result<PrepareO
         lower,
         calibration: calibrate.clone(),
         preprocess: preprocess.clone(),
-        boxes: boxes.clone(),
     })
 }

@@ -33,7 +33,8 @@ impl Interrupt {
                 let standing = standing.lock().unwrap_or_else(PoisonError::into_inner);
                 standing.bar.iter().for_each(ProgressBar::finish_and_clear);
                 let (kept, all) = (standing.kept, counted(standing.all as u64, "point"));
-                let again = again(std::env::args());
+                let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+                let again = again(words);
                 let said = match standing.is_running {
                     true => format!(
                         "{kept} of {all} are kept, those that were under way are not; go on with `{again}`"

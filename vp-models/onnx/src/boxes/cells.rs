@@ -51,7 +51,7 @@ fn sigmoid(number: f64) -> f64 {
 /// Adds boxes of cells with anchors, in pixels. The numbers of an anchor are planes: x, y, logarithms of width and height, any thing, and classes; all but the
 /// logarithms are before their activation.
 pub(super) fn anchored(
-    found: &mut Candidates,
+    found: &mut Candidates<'_>,
     numbers: &[f32],
     grid: Grid,
     anchors: &[[f64; 2]],
@@ -61,7 +61,7 @@ pub(super) fn anchored(
     for (numbers, anchor) in numbers.chunks_exact(planes * grid.cells()).zip(anchors) {
         let cells = Matrix::by_columns(numbers, [planes, grid.cells()]);
         for cell in 0..grid.cells() {
-            let Some((class, best)) = cells.best(cell, 5) else { continue };
+            let Some((class, best)) = cells.best(cell, 5, None) else { continue };
             let share = match activation {
                 ClassActivation::Softmax => {
                     let parts = (5..planes).map(|plane| f64::from(cells.at(cell, plane) - best).exp());
@@ -80,13 +80,13 @@ pub(super) fn anchored(
 }
 
 /// Adds boxes of cells by the distance of the middle from the cell's corner and the logarithms of width and height, in strides.
-pub(super) fn yolox(found: &mut Candidates, rows: Matrix<'_>, input: [usize; 2], strides: &[usize]) {
+pub(super) fn yolox(found: &mut Candidates<'_>, rows: Matrix<'_>, input: [usize; 2], strides: &[usize]) {
     let mut first = 0;
     for stride in strides {
         let grid = Grid::of_stride(input, *stride);
         for cell in 0..grid.cells() {
             let at = first + cell;
-            let Some((class, share)) = rows.best(at, 5) else { continue };
+            let Some((class, share)) = rows.best(at, 5, None) else { continue };
             found.offer(class, rows.at(at, 4) * share, || {
                 let ([x, y, width, height], [column, row]) = (rows.four(at), grid.corner(cell));
                 let middle = [(x + column) * grid.cell[0], (y + row) * grid.cell[1]];
@@ -99,7 +99,11 @@ pub(super) fn yolox(found: &mut Candidates, rows: Matrix<'_>, input: [usize; 2],
 
 /// Adds boxes of cells by the distances from the cell's middle to the left, top, right and bottom edge: each is the mean, in strides, of a distribution whose
 /// logarithms are given. One cell may have boxes of several classes.
-pub(super) fn distributed(found: &mut Candidates, (scores, distances): (Matrix<'_>, Matrix<'_>), grid: Grid) {
+pub(super) fn distributed(
+    found: &mut Candidates<'_>,
+    (scores, distances): (Matrix<'_>, Matrix<'_>),
+    grid: Grid,
+) {
     let steps = distances.columns / 4;
     let mean = |cell: usize, edge: usize| {
         let number = |step: usize| f64::from(distances.at(cell, edge * steps + step));

@@ -32,7 +32,7 @@ struct Run {
 
 /// Adds boxes of one class around the islands of pixels above a probability: of the mean probability within as score, grown on each side by a factor of their area
 /// over their perimeter, as the cores are shrunken lines. `pixel` has the size of the plane's pixels in those of the input.
-pub(super) fn boxes(found: &mut Candidates, plane: Plane<'_>, pixel: [f64; 2], (core, grow): (f32, f64)) {
+pub(super) fn boxes(found: &mut Candidates<'_>, plane: Plane<'_>, pixel: [f64; 2], (core, grow): (f32, f64)) {
     for island in plane.islands(core) {
         let Island { left, top, right, bottom } = island;
         let (width, height) = (right - left, bottom - top);

@@ -25,14 +25,15 @@ impl<'a> Matrix<'a> {
         self.numbers[row * self.row_stride + column * self.column_stride]
     }
 
-    /// Four numbers of a row.
+    /// The first four numbers of a row.
     pub(super) fn four(&self, row: usize) -> [f64; 4] {
         [0, 1, 2, 3].map(|column| self.at(row, column).into())
     }
 
-    /// The largest number of a row from a column on, and its place from there. What is no number is none of them.
-    pub(super) fn best(&self, row: usize, from: usize) -> Option<(usize, f32)> {
-        let numbers = (from..self.columns).map(|column| (column - from, self.at(row, column)));
+    /// The largest number of a row in columns from one on, all or so many, and its place among them. NaN is passed over.
+    pub(super) fn best(&self, row: usize, from: usize, columns: Option<usize>) -> Option<(usize, f32)> {
+        let end = columns.map_or(self.columns, |columns| from + columns);
+        let numbers = (from..end).map(|column| (column - from, self.at(row, column)));
         let numbers = numbers.filter(|(_, number)| !number.is_nan());
         // Of equal ones the first.
         numbers.reduce(|best, other| if other.1 > best.1 { other } else { best })

@@ -3,18 +3,21 @@
 //! ONNX does not say how a detector's outputs are meant: a [`Detector`] does, by the name of a [`DetectorForm`] or by a file:
 //!
 //! ```toml
-//! form = "picodet"            # corners, yolov2, yolov3, yolov5, yolov8, yolox, picodet or mask
+//! form = "picodet"            # corners, yolov2, yolov3, yolov5, yolov8, yolov10, yolox, picodet or mask
 //! outputs = ["scores", "rows"] # names of the outputs that are read; else those of the form's shapes
 //! threshold = 0.5             # least score of a box, from 0 to 1; else by the form
 //! overlap = 0.5               # two boxes of a class that have more than this share of their union in common are one; not of mask
 //! most = 100                  # boxes, at most
+//! classes = 80                # of yolov5 and yolov8: columns behind those of classes are none (key points, masks)
 //! strides = [8, 16, 32, 64]   # of yolox (8, 16, 32) and picodet: pixels between cells
 //! anchors = [[1.08, 1.19]]    # of yolov2: width and height of each, in cells; of yolov3: such a list an output, in pixels
 //! units = "shares"            # of corners: shares of the input's sides, or pixels
-//! background = 0              # of corners: the class that is none, or false
-//! core = 0.3                  # of mask: least probability of a pixel
+//! background = 0              # of corners: the class that is none (0 if there are others), or false
+//! core = 0.3                  # of mask: probability that a pixel is above
 //! grow = 1.6                  # of mask: a core grows by this times its area over its perimeter on each side
 //! ```
+//!
+//! Of boxes the 10 000 best are compared with each other.
 //!
 //! Boxes are in pixels of the picture, whatever [`Preprocess`](crate::samples::Preprocess) has made of it; of an array, in pixels of the network's input.
 
@@ -28,7 +31,7 @@ mod rows;
 mod side_file;
 
 pub use error::DetectorError;
-pub use form::{BoxUnits, DetectorForm, FormName};
+pub use form::{Background, BoxUnits, DetectorForm, FormName};
 
 use self::candidates::Candidates;
 use crate::samples::Placement;
@@ -101,6 +104,13 @@ impl Rectangle {
         both / (self.area() + other.area() - both).max(f64::MIN_POSITIVE)
     }
 
+    /// Returns the part of a picture that the input shows here.
+    fn in_picture(self, placement: &Placement) -> Rectangle {
+        let [left, top] = placement.in_picture([self.left, self.top]);
+        let [right, bottom] = placement.in_picture([self.right, self.bottom]);
+        Rectangle { left, top, right, bottom }
+    }
+
     fn is_finite(&self) -> bool {
         [self.left, self.top, self.right, self.bottom].iter().all(|edge| edge.is_finite())
     }
@@ -127,6 +137,9 @@ pub struct ModelDetector {
 }
 
 impl Detector {
+    /// Largest score: probabilities are at most 1, and a step of int8 more where codes round up.
+    const MOST_SCORE: f32 = 1.02;
+
     /// Returns the detector for the outputs of a model, whose input has a width and a height.
     ///
     /// # Errors
@@ -150,9 +163,16 @@ impl ModelDetector {
 
     /// Returns the boxes on a picture, best first; without a picture's placement in pixels of the network's input.
     ///
+    /// # Errors
+    /// When numbers are none of the form's: scores above 1, corners far beyond the input, classes that are none.
+    ///
     /// # Panics
     /// When these are not tensors of the shapes of the model's outputs.
-    pub fn boxes(&self, outputs: &[Tensor], placement: Option<&Placement>) -> Vec<Detection> {
+    pub fn boxes(
+        &self,
+        outputs: &[Tensor],
+        placement: Option<&Placement>,
+    ) -> Result<Vec<Detection>, DetectorError> {
         let Detector { form, threshold, overlap, most, .. } = &self.detector;
         let read: Vec<Tensor> = self
             .read
@@ -160,20 +180,16 @@ impl ModelDetector {
             .map(|&place| Tensor::floats(outputs[place].shape.clone(), outputs[place].to_floats()))
             .collect();
         let read: Vec<&Tensor> = read.iter().collect();
-        let mut found = Candidates::new(*threshold);
-        form.find(&mut found, &read, self.input);
-        let size = placement.map_or(self.input, Placement::picture);
-        let placed = |detection: Detection| {
-            let rectangle = placement.map_or(detection.rectangle, |placement| {
-                let Rectangle { left, top, right, bottom } = detection.rectangle;
-                let ([left, top], [right, bottom]) =
-                    (placement.in_picture([left, top]), placement.in_picture([right, bottom]));
-                Rectangle { left, top, right, bottom }
-            });
-            Detection { rectangle: rectangle.clipped(size), ..detection }
+        let in_picture = |rectangle: Rectangle| {
+            let shown = match placement {
+                Some(placement) => rectangle.in_picture(placement).clipped(placement.picture()),
+                None => rectangle.clipped(self.input),
+            };
+            (shown.area() > 0.0).then_some(shown)
         };
-        let kept = found.kept(*overlap, *most);
-        kept.into_iter().map(placed).filter(|detection| detection.rectangle.area() > 0.0).collect()
+        let mut found = Candidates::new(*threshold, &in_picture);
+        form.find(&mut found, &read, (self.input, *threshold))?;
+        Ok(found.kept(*overlap, *most))
     }
 }
 

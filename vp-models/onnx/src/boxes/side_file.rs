@@ -1,12 +1,11 @@
 //! Files that say how a detector's outputs become boxes; their keys are in the documentation of the module `boxes`.
 
-use super::{BoxUnits, Detector, DetectorForm, FormName};
+use super::{Background, BoxUnits, Detector, DetectorForm, FormName};
+use crate::side_file;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use strum::VariantNames as _;
 use toml::Value;
-use vp_models::bounded_file::read_description;
-use vp_models::suggestion::nearest;
 use vp_models::toml_text::{TextError, TomlText};
 
 /// Most boxes that may be asked for.
@@ -14,6 +13,12 @@ const MOST_BOXES: usize = 10_000;
 
 /// Most strides, anchors of an output, or outputs with anchors.
 const MOST_LIST: usize = 64;
+
+/// Largest side of an anchor, in cells or pixels.
+const MOST_ANCHOR: f64 = 65_535.0;
+
+/// Most classes.
+const MOST_CLASSES: usize = 65_535;
 
 /// Largest stride, in pixels.
 const MOST_STRIDE: usize = 4096;
@@ -29,6 +34,7 @@ struct Written {
     most: Option<usize>,
     strides: Option<Vec<usize>>,
     anchors: Option<Value>,
+    classes: Option<usize>,
     units: Option<BoxUnits>,
     background: Option<Value>,
     core: Option<f64>,
@@ -36,13 +42,15 @@ struct Written {
 }
 
 impl FormName {
-    /// Least score and largest overlap, where a file says neither: those of the forms' own programs.
+    /// Least score and largest overlap, where a file says neither: as detectors of the form are commonly run.
     fn limits(self) -> [f64; 2] {
         match self {
             FormName::Corners | FormName::Picodet => [0.5, 0.5],
             FormName::Yolov2 | FormName::Yolox => [0.3, 0.45],
             FormName::Yolov3 | FormName::Yolov5 => [0.25, 0.45],
             FormName::Yolov8 => [0.25, 0.7],
+            // Suppressed by the model.
+            FormName::Yolov10 => [0.25, 1.0],
             // Islands do not overlap, but the boxes around them may.
             FormName::Mask => [0.5, 1.0],
         }
@@ -51,6 +59,7 @@ impl FormName {
     fn takes(self, key: &str) -> bool {
         match key {
             "strides" => matches!(self, FormName::Yolox | FormName::Picodet),
+            "classes" => matches!(self, FormName::Yolov5 | FormName::Yolov8),
             "anchors" => matches!(self, FormName::Yolov2 | FormName::Yolov3),
             "units" | "background" => self == FormName::Corners,
             "core" | "grow" => self == FormName::Mask,
@@ -66,19 +75,11 @@ impl Detector {
     /// # Errors
     /// Says which file, line and key is wrong.
     pub fn load(name_or_file: &Path) -> Result<Detector, TextError> {
-        if let Some(Ok(form)) = name_or_file.to_str().map(str::parse::<FormName>) {
-            return Detector::parse(&format!("form = \"{form}\""))
-                .map_err(|error| TextError::whole(format!("boxes of form {form}: {}", error.what)));
+        match name_or_file.to_str().map(str::parse::<FormName>) {
+            Some(Ok(form)) => Detector::parse(&format!("form = \"{form}\""))
+                .map_err(|error| TextError::whole(format!("boxes of form {form}: {}", error.what))),
+            _ => side_file::read_unnamed(name_or_file, FormName::VARIANTS, Detector::parse),
         }
-        Detector::read(name_or_file).map_err(|error| match name_or_file.exists() {
-            true => error,
-            false => {
-                let hint = nearest(&name_or_file.to_string_lossy(), FormName::VARIANTS.iter().copied());
-                let hint = hint.map_or_else(String::new, |name| format!("; nearest: {name}"));
-                let names = FormName::VARIANTS.join(", ");
-                TextError { what: format!("{}, and it is none of {names}{hint}", error.what), ..error }
-            }
-        })
     }
 
     /// Returns the name of the file that may lie beside a model: `model.boxes.toml` of `model.onnx`.
@@ -91,13 +92,7 @@ impl Detector {
     /// # Errors
     /// As [`load`](Detector::load).
     pub fn beside(model: &Path) -> Result<Option<Detector>, TextError> {
-        let file = Detector::file_beside(model);
-        file.exists().then(|| Detector::read(&file)).transpose()
-    }
-
-    fn read(file: &Path) -> Result<Detector, TextError> {
-        let text = read_description(file).map_err(|error| TextError::unreadable(file, error))?;
-        Detector::parse(&text).map_err(|error| error.in_file(file))
+        side_file::read_beside(&Detector::file_beside(model), Detector::parse)
     }
 
     /// Reads the text of a file.
@@ -155,8 +150,9 @@ impl Reader<'_, '_> {
             FormName::Yolov3 => {
                 DetectorForm::Yolov3 { anchors: self.anchor_lists(written.anchors.as_ref())? }
             }
-            FormName::Yolov5 => DetectorForm::Yolov5,
-            FormName::Yolov8 => DetectorForm::Yolov8,
+            FormName::Yolov5 => DetectorForm::Yolov5 { classes: self.classes(written.classes)? },
+            FormName::Yolov8 => DetectorForm::Yolov8 { classes: self.classes(written.classes)? },
+            FormName::Yolov10 => DetectorForm::Yolov10,
             FormName::Yolox => DetectorForm::Yolox { strides: self.strides(written, &[8, 16, 32])? },
             FormName::Picodet => DetectorForm::Picodet { strides: self.strides(written, &[8, 16, 32, 64])? },
             FormName::Mask => DetectorForm::Mask {
@@ -169,12 +165,21 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn background(&self, given: Option<&Value>) -> Result<Option<usize>, TextError> {
+    fn background(&self, given: Option<&Value>) -> Result<Background, TextError> {
         match given {
-            None => Ok(Some(0)),
-            Some(Value::Boolean(false)) => Ok(None),
-            Some(Value::Integer(class @ 0..)) => Ok(Some(class.unsigned_abs() as usize)),
+            None => Ok(Background::FirstOfSeveral),
+            Some(Value::Boolean(false)) => Ok(Background::None),
+            Some(Value::Integer(class @ 0..)) => Ok(Background::Class(class.unsigned_abs() as usize)),
             Some(_) => self.wrong("background", "a class from 0 on, or false"),
+        }
+    }
+
+    fn classes(&self, given: Option<usize>) -> Result<Option<usize>, TextError> {
+        match given {
+            Some(0 | MOST_CLASSES..) => {
+                self.wrong("classes", format!("a number of classes from 1 to {MOST_CLASSES}"))
+            }
+            given => Ok(given),
         }
     }
 
@@ -182,7 +187,8 @@ impl Reader<'_, '_> {
         let strides = written.strides.clone().unwrap_or_else(|| other.to_vec());
         let is_right = (1..=MOST_LIST).contains(&strides.len())
             && strides.iter().all(|stride| (1..=MOST_STRIDE).contains(stride));
-        let expected = format!("a list of pixels from 1 to {MOST_STRIDE}, such as [8, 16, 32]");
+        let expected =
+            format!("at most {MOST_LIST} numbers of pixels from 1 to {MOST_STRIDE}, such as [8, 16, 32]");
         if is_right { Ok(strides) } else { self.wrong("strides", expected) }
     }
 
@@ -190,7 +196,10 @@ impl Reader<'_, '_> {
     fn anchors(&self, given: Option<&Value>) -> Result<Vec<[f64; 2]>, TextError> {
         let missing = "anchors are missing: [[width, height], ...] in cells, in the order of the channels";
         let given = given.ok_or_else(|| TextError::whole(missing))?;
-        anchor_list(given).map_or_else(|| self.wrong("anchors", "[[width, height], ...] in cells"), Ok)
+        anchor_list(given).map_or_else(
+            || self.wrong("anchors", "[[width, height], ...] in cells, above 0, 1 to 64 of them"),
+            Ok,
+        )
     }
 
     /// Anchors of several outputs.
@@ -199,7 +208,8 @@ impl Reader<'_, '_> {
         let given = given.ok_or_else(|| TextError::whole(missing))?;
         let lists = given.as_array().filter(|lists| (1..=MOST_LIST).contains(&lists.len()));
         let lists = lists.and_then(|lists| lists.iter().map(anchor_list).collect());
-        let expected = "[[[width, height], ...], ...] in pixels, a list for each output";
+        let expected =
+            "[[[width, height], ...], ...] in pixels, above 0, a list for each output with 1 to 64 of them";
         lists.map_or_else(|| self.wrong("anchors", expected), Ok)
     }
 }
@@ -208,7 +218,7 @@ fn anchor_list(given: &Value) -> Option<Vec<[f64; 2]>> {
     let list = given.as_array().filter(|list| (1..=MOST_LIST).contains(&list.len()))?;
     let number = |value: &Value| {
         let number = value.as_float().or_else(|| value.as_integer().map(|integer| integer as f64));
-        number.filter(|number| number.is_finite() && *number > 0.0)
+        number.filter(|number| *number > 0.0 && *number <= MOST_ANCHOR)
     };
     let anchor = |value: &Value| match value.as_array()?.as_slice() {
         [width, height] => Some([number(width)?, number(height)?]),

@@ -8,12 +8,16 @@ fn output(name: &str, shape: &[usize]) -> Value {
     Value { name: name.to_owned(), shape: shape.to_vec(), element_type: ElementType::Float }
 }
 
-/// Boxes that a detector finds in outputs of its form, for an input of 64 x 32.
-fn found(text: &str, outputs: &[Tensor]) -> Vec<Detection> {
-    let values: Vec<Value> = outputs.iter().map(|tensor| output("out", &tensor.shape)).collect();
+/// Boxes that a detector finds in outputs of its form, named `0`, `1` and so on, for an input of 64 x 32; or the error.
+fn sought(text: &str, outputs: &[Tensor]) -> Result<Vec<Detection>, DetectorError> {
+    let named = outputs.iter().enumerate();
+    let values: Vec<Value> = named.map(|(at, tensor)| output(&at.to_string(), &tensor.shape)).collect();
     let values: Vec<&Value> = values.iter().collect();
-    let detector = Detector::parse(text).unwrap().of_model(&values, [64, 32]).unwrap();
-    detector.boxes(outputs, None)
+    Detector::parse(text).unwrap().of_model(&values, [64, 32])?.boxes(outputs, None)
+}
+
+fn found(text: &str, outputs: &[Tensor]) -> Vec<Detection> {
+    sought(text, outputs).unwrap()
 }
 
 fn edges(detection: &Detection) -> [f64; 4] {
@@ -36,13 +40,75 @@ fn rows_and_columns_tell_the_same_boxes() {
     let rows =
         [[20.0, 16.0, 8.0, 4.0, 0.9, 0.2], [40.0, 8.0, 4.0, 4.0, 0.1, 0.6], [1.0, 1.0, 9.0, 9.0, 0.2, 0.1]];
     let columns: Vec<f32> = (0..6).flat_map(|column| rows.map(|row| row[column])).collect();
-    let yolov8 = found("form = \"yolov8\"", &[Tensor::floats([1, 6, 3], columns)]);
+    let yolov8 = found("form = \"yolov8\"\nclasses = 2", &[Tensor::floats([1, 6, 3], columns)]);
     assert_eq!(yolov8.iter().map(|one| (one.class, one.score)).collect::<Vec<_>>(), [(0, 0.9), (1, 0.6)]);
     assert_near(edges(&yolov8[0]), [16.0, 14.0, 24.0, 18.0]);
     assert_near(edges(&yolov8[1]), [38.0, 6.0, 42.0, 10.0]);
     let with_thing = rows.map(|[x, y, w, h, one, other]| [x, y, w, h, 0.5, 2.0 * one, 2.0 * other]).concat();
-    let yolov5 = found("form = \"yolov5\"", &[Tensor::floats([1, 3, 7], with_thing)]);
+    let yolov5 = found("form = \"yolov5\"\nclasses = 2", &[Tensor::floats([1, 3, 7], with_thing)]);
     assert_eq!(yolov5, yolov8);
+}
+
+#[test]
+fn columns_behind_the_classes_are_passed_over() {
+    // A pose: one class, and key points in pixels.
+    let row = [20.0, 16.0, 8.0, 4.0, 0.9, 30.0, 20.0];
+    let columns = Tensor::floats([1, 7, 1], row.to_vec());
+    let named = "form = \"yolov8\"\noutputs = [\"0\"]\n";
+    assert_eq!(found(&format!("{named}classes = 1"), std::slice::from_ref(&columns))[0].class, 0);
+    let error = sought(named, &[columns]).unwrap_err().to_string();
+    assert!(
+        error.starts_with("boxes of form yolov8: a score of 30, and probabilities are at most 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn rows_that_the_model_has_suppressed_stay_as_they_are() {
+    let rows =
+        [[4.0, 2.0, 20.0, 10.0, 0.5, 7.0], [4.0, 2.0, 20.0, 10.0, 0.9, 7.0], [0.0, 0.0, 1.0, 1.0, 0.0, 0.0]];
+    let seen = found("form = \"yolov10\"", &[Tensor::floats([1, 3, 6], rows.concat())]);
+    assert_eq!(seen.iter().map(|one| (one.class, one.score)).collect::<Vec<_>>(), [(7, 0.9), (7, 0.5)]);
+    assert_near(edges(&seen[0]), [4.0, 2.0, 20.0, 10.0]);
+    let wrong = Tensor::floats([1, 1, 6], vec![4.0, 2.0, 20.0, 10.0, 0.5, 0.25]);
+    let error = sought("form = \"yolov10\"", &[wrong]).unwrap_err().to_string();
+    assert_eq!(error, "boxes of form yolov10: class 0.25, which is no whole number from 0 on");
+}
+
+/// A box that shows nothing of the picture takes no place of another.
+#[test]
+fn boxes_beside_the_picture_count_for_nothing() {
+    let rows = [
+        [200.0, 200.0, 10.0, 10.0, 0.95, 1.0],
+        [30.0, 20.0, 0.0, 10.0, 0.92, 1.0],
+        [30.0, 20.0, 10.0, 10.0, 0.9, 1.0],
+    ];
+    let seen = found("form = \"yolov5\"\nclasses = 1\nmost = 1", &[Tensor::floats([1, 3, 6], rows.concat())]);
+    assert_eq!(seen.iter().map(|one| one.score).collect::<Vec<_>>(), [0.9]);
+}
+
+#[test]
+fn numbers_of_another_form_are_refused() {
+    let boxes = Tensor::floats([1, 2, 4], vec![10.0, 10.0, 30.0, 30.0, 0.0, 0.0, 1.0, 1.0]);
+    let scores = |numbers: [f32; 2]| Tensor::floats([1, 2, 1], numbers.to_vec());
+    let of = |text: &str, numbers: [f32; 2]| {
+        sought(&format!("form = \"corners\"\n{text}"), &[boxes.clone(), scores(numbers)])
+    };
+    let error = of("", [0.9, 0.1]).unwrap_err().to_string();
+    assert!(error.contains("corners up to 30") && error.contains("units = \"pixels\""), "{error}");
+    // One class is no background.
+    assert_eq!(of("units = \"pixels\"", [0.9, 0.1]).unwrap().len(), 1);
+    for score in [3.0, f32::INFINITY] {
+        assert!(
+            matches!(of("units = \"pixels\"", [score, 0.1]), Err(DetectorError::Score { .. })),
+            "{score}"
+        );
+    }
+    let error = of("background = 1", [0.9, 0.1]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "boxes: background = 1, and the classes are 0 to 0; `background = false` if all are things"
+    );
 }
 
 #[test]
@@ -163,7 +229,7 @@ proptest! {
         let value = output("out", &[1, 1, height, width]);
         let detector = Detector::parse(text).unwrap().of_model(&[&value], [width, height]).unwrap();
         let mut seen: Vec<[f64; 4]> =
-            detector.boxes(&[Tensor::floats([1, 1, height, width], numbers)], None).iter().map(edges).collect();
+            detector.boxes(&[Tensor::floats([1, 1, height, width], numbers)], None).unwrap().iter().map(edges).collect();
         let wide = |[left, top, right, bottom]: &[usize; 4]| right - left >= 3 && bottom - top >= 3;
         let mut expected: Vec<[f64; 4]> =
             flooded(&mask, width).iter().filter(|island| wide(island)).map(|island| island.map(|at| at as f64)).collect();
@@ -178,7 +244,7 @@ proptest! {
     fn the_best_of_boxes_that_cover_each_other_stays(
         given in prop::collection::vec((0_usize..2, 0_u32..20, 0_u32..20, 1_u32..12, 1_u32..12, 0_u32..9), 0..40),
     ) {
-        let mut candidates = Candidates::new(0.2);
+        let mut candidates = Candidates::new(0.2, &Some);
         let mut left = Vec::new();
         for (class, x, y, width, height, score) in given {
             let [x, y, width, height] = [x, y, width, height].map(f64::from);
@@ -200,7 +266,7 @@ proptest! {
 
 #[test]
 fn many_boxes_are_bounded_and_the_best_stay() {
-    let mut candidates = Candidates::new(0.0);
+    let mut candidates = Candidates::new(0.0, &Some);
     for at in 0..100_000_u32 {
         let left = f64::from(at);
         let rectangle = Rectangle { left, top: 0.0, right: left + 1.0, bottom: 1.0 };
@@ -226,31 +292,57 @@ fn boxes_come_back_to_the_picture() {
         let placement = preprocess.placement([40, 80], &shape).unwrap();
         let detector = Detector::parse("form = \"mask\"\ncore = 0.5\ngrow = 0").unwrap();
         let detector = detector.of_model(&[&output("mask", &shape)], [160, 160]).unwrap();
-        let seen = detector.boxes(&[tensor], Some(&placement));
+        let seen = detector.boxes(&[tensor], Some(&placement)).unwrap();
         assert_eq!(seen.len(), 1, "{resize:?}");
         assert_near(edges(&seen[0]), [10.0, 40.0, 20.0, 60.0]);
     }
 }
 
+/// Places of the outputs that are read of these shapes; or the error.
+fn read(text: &str, shapes: &[(&str, &[usize])]) -> Result<Vec<usize>, String> {
+    let values: Vec<Value> = shapes.iter().map(|(name, shape)| output(name, shape)).collect();
+    let all: Vec<&Value> = values.iter().collect();
+    let detector = Detector::parse(text).unwrap().of_model(&all, [64, 32]);
+    detector.map(|detector| detector.read).map_err(|error| error.to_string())
+}
+
+#[test]
+fn outputs_are_found_by_their_shapes_or_named() {
+    let shapes: [(&str, &[usize]); 4] =
+        [("a", &[1, 10]), ("b", &[1, 5, 3]), ("c", &[1, 5, 4]), ("d", &[1, 99, 7])];
+    assert_eq!(read("form = \"corners\"", &shapes), Ok(vec![2, 1]));
+    assert_eq!(read("form = \"corners\"\noutputs = [\"c\", \"b\"]", &shapes), Ok(vec![2, 1]));
+    assert_eq!(read("form = \"yolov5\"", &shapes), Ok(vec![3]));
+    assert_eq!(read("form = \"yolov5\"\noutputs = [\"a\"]", &shapes), Ok(vec![0]));
+    // Rows of one form are columns of the other.
+    assert!(read("form = \"yolov8\"", &shapes[3..]).is_err());
+    // Others may lie between those of a stride.
+    let cells: [(&str, &[usize]); 5] =
+        [("s", &[1, 8, 3]), ("x", &[1, 5]), ("t", &[1, 2, 3]), ("p", &[1, 8, 12]), ("q", &[1, 2, 12])];
+    assert_eq!(read("form = \"picodet\"\nstrides = [16, 32]", &cells), Ok(vec![0, 2, 3, 4]));
+}
+
 #[test]
 fn outputs_of_other_shapes_are_refused_with_those_of_the_form() {
-    let values = [output("a", &[1, 10]), output("b", &[1, 5, 4]), output("c", &[1, 5, 3])];
-    let all: Vec<&Value> = values.iter().collect();
-    let of = |text: &str| Detector::parse(text).unwrap().of_model(&all, [64, 32]);
-    assert_eq!(of("form = \"corners\"").unwrap().read, [1, 2]);
-    assert_eq!(of("form = \"corners\"\noutputs = [\"c\", \"b\"]").unwrap().read, [1, 2]);
-    assert_eq!(of("form = \"yolov5\"").unwrap().read, [0]);
-    let error = of("form = \"picodet\"").unwrap_err().to_string();
+    let shapes: [(&str, &[usize]); 3] = [("a", &[1, 10]), ("b", &[1, 5, 4]), ("c", &[1, 5, 3])];
     assert_eq!(
-        error,
-        "boxes of form picodet need outputs of 1xCELLSxCLASSES, then of 1xCELLSx(4xDISTANCES), with 32, 8, 2, 1 cells each; the outputs are `a` of 1x10, \
-         `b` of 1x5x4, `c` of 1x5x3"
+        read("form = \"picodet\"", &shapes).unwrap_err(),
+        "boxes of form picodet need outputs of 1xCELLSxCLASSES, then of 1xCELLSx(4 x DISTANCES), with 32, 8, 2, 1 cells each; `outputs` names them; \
+         the outputs are `a` of 1x10, `b` of 1x5x4, `c` of 1x5x3"
     );
-    let error = of("form = \"yolov5\"\noutputs = [\"d\"]").unwrap_err().to_string();
-    assert_eq!(error, "boxes: the model has no output `d`; it has a, b, c");
-    for form in ["yolov8", "yolox", "mask", "yolov2\"\nanchors = [[1, 1]]\n#"] {
-        assert!(matches!(of(&format!("form = \"{form}\"")), Err(DetectorError::Shapes { .. })), "{form}");
+    let named = |names: &str| read(&format!("form = \"yolov5\"\noutputs = {names}"), &shapes).unwrap_err();
+    assert_eq!(named("[\"d\"]"), "boxes: the model has no output `d`; it has a, b, c");
+    assert_eq!(named("[\"a\", \"a\"]"), "boxes: `outputs` names `a` twice");
+    assert!(named("[\"a\", \"b\"]").contains("need one output"));
+    for form in ["yolov8", "yolov10", "yolox", "mask", "yolov2\"\nanchors = [[1, 1]]\n#"] {
+        assert!(read(&format!("form = \"{form}\""), &shapes).unwrap_err().contains(" need "), "{form}");
     }
+    // Both may be boxes, or scores of four classes.
+    assert!(read("form = \"corners\"", &[("a", &[1, 5, 4]), ("b", &[1, 5, 4])]).is_err());
+    // Cells that are no squares, and other numbers of classes.
+    assert!(read("form = \"yolov2\"\nanchors = [[1, 1], [2, 2]]", &[("a", &[1, 14, 8, 4])]).is_err());
+    let of_strides: [(&str, &[usize]); 2] = [("a", &[1, 7, 2, 4]), ("b", &[1, 8, 1, 2])];
+    assert!(read("form = \"yolov3\"\nanchors = [[[1, 1]], [[2, 2]]]", &of_strides).is_err());
 }
 
 #[test]
@@ -270,13 +362,13 @@ fn files_are_refused_by_line_and_key() {
     assert!(
         refused("form = \"yolov2\"\nanchors = [[0, 2]]").starts_with("line 2: anchors: expected [[width")
     );
-    assert!(refused("form = \"yolox\"\nstrides = []").starts_with("line 2: strides: expected a list"));
+    assert!(refused("form = \"yolox\"\nstrides = []").starts_with("line 2: strides: expected at most 64"));
     assert!(
         refused("form = \"corners\"\nbackground = true").starts_with("line 2: background: expected a class")
     );
     assert!(refused("form = \"corners\"\nmost = 0").starts_with("line 2: most: expected a number of boxes"));
     let named = Detector::load(Path::new("yolov8")).unwrap();
-    assert_eq!((named.form, named.threshold, named.overlap), (DetectorForm::Yolov8, 0.25, 0.7));
+    assert_eq!((named.form, named.threshold, named.overlap), (DetectorForm::Yolov8 { classes: None }, 0.25, 0.7));
     let error = Detector::load(Path::new("yolo8")).unwrap_err().to_string();
     assert!(error.ends_with("nearest: yolov8"), "{error}");
     let error = Detector::load(Path::new("yolov3")).unwrap_err().to_string();

@@ -3,12 +3,11 @@
 use super::picture::Channels;
 use super::preprocess::{Crop, Layout, Position, Preprocess, Preset, ResizeMode};
 use super::resample::Interpolation;
+use crate::side_file;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use strum::VariantNames as _;
 use toml::Value;
-use vp_models::bounded_file::read_description;
-use vp_models::suggestion::nearest;
 use vp_models::toml_text::{TextError, TomlText};
 
 /// Longest side that may be given.
@@ -41,19 +40,10 @@ impl Preprocess {
     /// # Errors
     /// Says which file, line and key is wrong.
     pub fn load(name_or_file: &Path) -> Result<Preprocess, TextError> {
-        if let Some(Ok(preset)) = name_or_file.to_str().map(str::parse::<Preset>) {
-            return Ok(preset.into());
+        match name_or_file.to_str().map(str::parse::<Preset>) {
+            Some(Ok(preset)) => Ok(preset.into()),
+            _ => side_file::read_unnamed(name_or_file, Preset::VARIANTS, Preprocess::parse),
         }
-        Preprocess::read(name_or_file).map_err(|error| match name_or_file.exists() {
-            true => error,
-            false => {
-                let presets = Preset::VARIANTS.iter().copied();
-                let hint = nearest(&name_or_file.to_string_lossy(), presets);
-                let hint = hint.map_or_else(String::new, |name| format!("; nearest: {name}"));
-                let names = Preset::VARIANTS.join(", ");
-                TextError { what: format!("{}, and it is none of {names}{hint}", error.what), ..error }
-            }
-        })
     }
 
     /// Returns the name of the file that may lie beside a model: `model.preprocess.toml` of `model.onnx`.
@@ -66,13 +56,7 @@ impl Preprocess {
     /// # Errors
     /// As [`load`](Preprocess::load).
     pub fn beside(model: &Path) -> Result<Option<Preprocess>, TextError> {
-        let file = Preprocess::file_beside(model);
-        file.exists().then(|| Preprocess::read(&file)).transpose()
-    }
-
-    fn read(file: &Path) -> Result<Preprocess, TextError> {
-        let text = read_description(file).map_err(|error| TextError::unreadable(file, error))?;
-        Preprocess::parse(&text).map_err(|error| error.in_file(file))
+        side_file::read_beside(&Preprocess::file_beside(model), Preprocess::parse)
     }
 
     /// Reads the text of a file.
