@@ -368,7 +368,10 @@ fn files_are_refused_by_line_and_key() {
     );
     assert!(refused("form = \"corners\"\nmost = 0").starts_with("line 2: most: expected a number of boxes"));
     let named = Detector::load(Path::new("yolov8")).unwrap();
-    assert_eq!((named.form, named.threshold, named.overlap), (DetectorForm::Yolov8 { classes: None }, 0.25, 0.7));
+    assert_eq!(
+        (named.form, named.threshold, named.overlap),
+        (DetectorForm::Yolov8 { classes: None }, 0.25, 0.7)
+    );
     let error = Detector::load(Path::new("yolo8")).unwrap_err().to_string();
     assert!(error.ends_with("nearest: yolov8"), "{error}");
     let error = Detector::load(Path::new("yolov3")).unwrap_err().to_string();
