@@ -55,6 +55,14 @@ class Net:
         inputs = (x, self.constant(weights), self.normal(kernels, scale=0.2))
         return self.op("Conv", *inputs, kernel_shape=[size] * 2, strides=[stride] * 2, pads=pads, group=groups, **more)
 
+    def line(self, x: str, channels: int, kernels: int, size: int = 3, stride: int = 1, groups: int = 1, dilation: int = 1) -> str:
+        """A convolution of columns alone."""
+        each = channels // groups
+        weights = self.random.standard_normal((kernels, each, size)) * np.sqrt(2 / (each * size))
+        inputs = (x, self.constant(weights), self.normal(kernels, scale=0.2))
+        pads = [dilation * (size // 2)] * 2
+        return self.op("Conv", *inputs, kernel_shape=[size], strides=[stride], pads=pads, dilations=[dilation], group=groups)
+
     def save(self, output: str, path: Path) -> None:
         value = helper.make_tensor_value_info
         graph = helper.make_graph(
@@ -108,6 +116,16 @@ def squeeze_excite() -> tuple[Net, str]:
     return net, net.op("Sigmoid", net.conv(net.op("Mul", x, net.op("Sigmoid", x)), 24, 4, 1))
 
 
+def series() -> tuple[Net, str]:
+    """Columns without lines, as sound has them: dilated convolutions, a residual, branches that join."""
+    net = Net(4, (1, 8, 160))
+    x = net.op("MaxPool", net.op("Relu", net.line("image", 8, 24, 5, stride=2)), kernel_shape=[3], strides=[2], pads=[1, 1])
+    y = net.line(net.op("Relu", net.line(x, 24, 24, groups=24, dilation=2)), 24, 24, 1)
+    x = net.op("Relu", net.op("Add", x, y))
+    x = net.op("AveragePool", net.op("Concat", x, net.line(x, 24, 16), axis=1), kernel_shape=[2], strides=[2])
+    return net, net.op("Gemm", net.op("Flatten", net.op("GlobalAveragePool", x)), net.normal(10, 40, scale=0.3), net.normal(10), transB=1)
+
+
 LAYERS = {
     "Conv": one_layer(lambda net, x: net.conv(x, 8, 16)),
     "Conv, Relu": one_layer(lambda net, x: net.op("Relu", net.conv(x, 8, 16))),
@@ -126,7 +144,7 @@ LAYERS = {
 }
 """Operations, each a network of its own."""
 
-NETWORKS = {"branches": branches, "depthwise": depthwise, "squeeze and excite": squeeze_excite}
+NETWORKS = {"branches": branches, "depthwise": depthwise, "squeeze and excite": squeeze_excite, "series": series}
 
 
 class Samples(CalibrationDataReader):

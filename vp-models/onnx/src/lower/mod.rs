@@ -1,6 +1,6 @@
 //! From a graph to a network: which unit does what, and the numbers in the hardware's codes.
 //!
-//! `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, and `transposed` parts transposed
+//! `planar` makes windows over one axis windows over lines of one, `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, and `transposed` parts transposed
 //! convolutions, `shuffle` orders kernels whose channels become pixels, `equalised` gives channels like ranges, `ranges` notes what values occur in samples, and `calibration` keeps that in a file, `drafter` with `nodes`, `moves`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
 //! scale, `coded` makes the network's operations. What lies before the first unit and behind the last one stays in floats.
 
@@ -25,6 +25,7 @@ mod nodes;
 mod options;
 mod pairs;
 mod patterns;
+mod planar;
 mod ranges;
 mod refused;
 mod shuffle;
@@ -89,7 +90,7 @@ pub fn lower(
     if graph.inputs.len() != 1 {
         return Err(LowerError::Inputs(graph.inputs.len()));
     }
-    let mut floats = patterns::joined(floats(graph));
+    let mut floats = patterns::joined(floats(&planar::planar(graph)));
     let is_quantised = !floats.codes.is_empty();
     let hardware = hardware(config, options, is_quantised)?;
     let mut factors = Factors::new();
