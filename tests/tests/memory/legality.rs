@@ -2,13 +2,24 @@
 //!
 //! `VP_TEST_EFFORT=50` judges ten million commands of each standard.
 
+use std::collections::BTreeSet;
 use vp_models::memory::dram::CommandKind::{self, *};
+use vp_models::memory::dram::Grade;
 use vp_tests::dram_legality::configurations::of;
 use vp_tests::dram_legality::judge;
+use vp_tests::dram_legality::standards::GRADES;
 use vp_tests::effort::cases;
 
 /// Commands of a standard, over all its configurations.
 const COMMANDS: u32 = 200_000;
+
+/// A grade without a sheet of its own would be judged by nothing.
+#[test]
+fn every_grade_has_a_sheet() {
+    let judged = GRADES.iter().flat_map(|(_, grades)| grades.iter().copied());
+    let all = Grade::all().map(Grade::name);
+    assert_eq!(judged.collect::<BTreeSet<_>>(), all.collect::<BTreeSet<_>>());
+}
 
 /// Judges a standard's configurations; all these kinds of commands must be among what they gave.
 fn judge_standard(standard: &str, kinds: &[CommandKind]) {

@@ -1,4 +1,5 @@
-//! The rights of sessions. They are checked only here, before a request becomes an input of the hub.
+//! The rights of native sessions. They are checked only here, before a request becomes an input of the hub; peers of other protocols have none
+//! to check, and do what their adapters do.
 
 use vp_models::platform::{Port, PortKind};
 use vp_protocols::native::{
