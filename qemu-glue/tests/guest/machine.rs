@@ -49,6 +49,14 @@ impl Kind {
         std::env::var(self.variable()).unwrap_or_else(|_| program.to_owned())
     }
 
+    /// Returns the first number of the QEMU's version, 0 if it says none.
+    pub(crate) fn version(self) -> u32 {
+        let said = Command::new(self.qemu()).arg("--version").output().map(|said| said.stdout);
+        let said = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
+        let version = said.split("version ").nth(1).and_then(|version| version.split('.').next());
+        version.and_then(|first| first.parse().ok()).unwrap_or(0)
+    }
+
     /// Returns the compiler that builds the guest's programs.
     pub(crate) fn compiler(self) -> &'static str {
         match self {

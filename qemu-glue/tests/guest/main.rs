@@ -3,10 +3,12 @@
 mod bare_pc;
 mod ends;
 mod inside;
+mod iommu;
 mod kernel_script;
 mod lab;
 mod linux;
 mod machine;
+mod machines;
 mod monitor;
 mod pci;
 mod places;
