@@ -94,7 +94,7 @@ pub struct Feature {
     pub most: u32,
     /// Number of the feature in the lower 16 bits; above them [`Feature::GET`], [`Feature::SET`] and [`Feature::PROBE`].
     pub flags: u32,
-    /// What the feature needs, or is set to.
+    /// Data that the feature needs, or is set to.
     pub data: Bytes,
 }
 

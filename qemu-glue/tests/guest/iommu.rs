@@ -5,7 +5,7 @@ use crate::machine::{Kind, Machine, Setup, can_run_vfio_user};
 use crate::served::Served;
 use crate::{FUSED, small, trace};
 
-/// What the plugin says of an access that the IOMMU refuses.
+/// Words of the plugin about an access that the IOMMU refuses.
 const REFUSED: &str = "the guest's IOMMU does not let the device access that address";
 
 /// A guest of this kind that runs a layer, with more on its kernel's command line.
