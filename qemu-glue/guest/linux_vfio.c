@@ -26,7 +26,7 @@
 /* Of the configuration: PCI Local Bus Specification 3.0, 6.2.2. */
 enum { COMMAND = 4, MEMORY_SPACE = 1 << 1, BUS_MASTER = 1 << 2 };
 
-static int container, function;
+static int container, function, has_pin;
 
 static void load_modules(void)
 {
@@ -94,8 +94,12 @@ volatile uint32_t *open_device(void)
     device = eventfd(0, EFD_CLOEXEC);
     interrupt_bytes = 8;
     const char *messages = getenv("messages");
-    set_interrupt(messages && !strcmp(messages, "msi") ? VFIO_PCI_MSI_IRQ_INDEX : VFIO_PCI_MSIX_IRQ_INDEX);
-    printf("interrupts by %s\n", messages ? messages : "msi-x");
+    messages = messages ? messages : "msi-x";
+    has_pin = !strcmp(messages, "none");
+    set_interrupt(has_pin                    ? VFIO_PCI_INTX_IRQ_INDEX
+                  : !strcmp(messages, "msi") ? VFIO_PCI_MSI_IRQ_INDEX
+                                             : VFIO_PCI_MSIX_IRQ_INDEX);
+    printf("interrupts by %s\n", has_pin ? "the pin" : messages);
     return mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, function, (off_t)registers.offset);
 }
 
@@ -112,7 +116,8 @@ int open_memory(void)
     void *mapped = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, MEMORY);
     struct vfio_iommu_type1_dma_map map = { .argsz = sizeof map, .flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
                                             .vaddr = (uintptr_t)mapped, .iova = MEMORY, .size = BYTES };
-    if (mapped == MAP_FAILED || ioctl(container, VFIO_IOMMU_MAP_DMA, &map))
+    /* A driver that has forgotten it, if the kernel's command line says so. */
+    if (mapped == MAP_FAILED || (!getenv("unmapped") && ioctl(container, VFIO_IOMMU_MAP_DMA, &map)))
         end("memory cannot be mapped for the device");
     return file;
 }
@@ -124,4 +129,9 @@ int is_error(uint32_t value)
 
 void interrupt_served(void)
 {
+    struct vfio_irq_set set = { .argsz = sizeof set, .flags = VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_UNMASK,
+                                .index = VFIO_PCI_INTX_IRQ_INDEX, .count = 1 };
+    /* The pin is masked since. */
+    if (has_pin && ioctl(function, VFIO_DEVICE_SET_IRQS, &set))
+        end("the interrupt cannot be unmasked");
 }

@@ -137,6 +137,30 @@ static int read_times(uint32_t offset, uint32_t count)
     return 0;
 }
 
+static int reads(uint32_t offset, uint32_t count)
+{
+    uint32_t value;
+    uint64_t began = now();
+    for (uint32_t at = 0; at < count; at++)
+        if (!read_register(offset, &value))
+            return fail("bus error: register", offset, 0, 0);
+    say_time("reads ", now() - began);
+    return 0;
+}
+
+static int writes(uint32_t offset, uint32_t count)
+{
+    uint32_t value;
+    uint64_t began = now();
+    for (uint32_t at = 0; at < count; at++)
+        registers[offset / 4] = 0;
+    /* Which is answered when all writes have arrived. */
+    if (!read_register(offset, &value))
+        return fail("bus error: register", offset, 0, 0);
+    say_time("writes ", now() - began);
+    return 0;
+}
+
 static int run(const uint32_t *script)
 {
     int failed = 0;
@@ -204,6 +228,14 @@ static int run(const uint32_t *script)
         case STEP_SLEEP:
             failed = sleep_until_error(script[1]);
             script += 2;
+            break;
+        case STEP_READS:
+            failed = reads(script[1], script[2]);
+            script += 3;
+            break;
+        case STEP_WRITES:
+            failed = writes(script[1], script[2]);
+            script += 3;
             break;
         default:
             failed = fail("step", 0, script[0], STEP_END);

@@ -1,6 +1,6 @@
 /*
- * A guest that does what a script says: registers, memory, interrupts of the device. script.c knows the script, bare.c and
- * linux.c know how a guest of that kind gets at the device.
+ * A guest that does what a script says: registers, memory, interrupts of the device. script.c knows the script, bare.c, bare_pc.c
+ * and linux.c know how a guest of that kind gets at the device.
  */
 #ifndef SCRIPT_H
 #define SCRIPT_H
@@ -23,6 +23,8 @@ enum step {
     STEP_TIMES = 11,        /* says when it is, when the last write was made, and when the last interrupt and change came */
     STEP_WATCH = 12,        /* address low, high: waits until the word there changes */
     STEP_SLEEP = 13,        /* offset: sleeps for a second, then reads it, until the bus answers with an error */
+    STEP_READS = 14,        /* offset, count: reads it so often, and says how long that took */
+    STEP_WRITES = 15,       /* offset, count: writes 0 so often, reads it once, and says how long that took */
 };
 
 /* Runs a script, says how it went ("PASS", or "FAIL" and what), and returns 0 if all was well. */

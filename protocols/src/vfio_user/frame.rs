@@ -95,6 +95,8 @@ impl Errno {
     pub const ENOENT: Self = Self(2);
     /// The access failed.
     pub const EIO: Self = Self(5);
+    /// The device is in the middle of something.
+    pub const EBUSY: Self = Self(16);
     /// Something is there already.
     pub const EEXIST: Self = Self(17);
     /// The values do not fit.

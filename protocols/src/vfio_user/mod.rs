@@ -13,8 +13,7 @@
 //! * [`rule`]: every rule by its name, and the message about a peer that broke one.
 //!
 //! Sources: the specification, `docs/interop/vfio-user.rst` of QEMU; QEMU's client, `hw/vfio-user`; the structures' constants are those of
-//! `<linux/vfio.h>`. Not here: a second socket for the server's commands (twin-socket), file descriptors for the accesses of a region, and
-//! the migration of the device's state, which QEMU's client does not ask for.
+//! `<linux/vfio.h>`. Not here: a second socket for the server's commands (twin-socket), and file descriptors for the accesses of a region.
 
 pub mod capabilities;
 pub mod client;
@@ -29,7 +28,7 @@ pub use client::{Client, ClientEvent};
 pub use connection::{Connection, Event, MemoryToken, Token};
 pub use frame::{Command, Errno, HEADER, Header};
 pub use reply::{DeviceInfo, IrqInfo, RegionInfo, Reply};
-pub use request::{DmaMap, DmaUnmap, IrqAction, IrqData, Request, SetIrqs, Write};
+pub use request::{DmaMap, DmaUnmap, Feature, IrqAction, IrqData, Request, SetIrqs, Write};
 pub use rule::{Rule, Violation};
 
 /// Bytes that one access moves at most: what the specification takes for granted where a side names no `max_data_xfer_size`.

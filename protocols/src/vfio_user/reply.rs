@@ -2,7 +2,7 @@
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
-use super::request::{DmaUnmap, Request, head};
+use super::request::{DmaUnmap, Feature, Request, emit_state, head};
 use super::{Command, Rule};
 
 /// Of a device's flags: it can be reset, and is a PCI function.
@@ -81,6 +81,15 @@ pub enum Reply {
         /// Number of writes.
         count: u64,
     },
+    /// A feature: as it was asked for, with its data if that was wanted.
+    Feature {
+        /// The flags of the command.
+        flags: u32,
+        /// Data of the feature; of one that was set or probed, the command's.
+        data: Bytes,
+    },
+    /// Bytes of the device's state. Fewer than were asked for: no more follow.
+    State(Bytes),
 }
 
 impl Reply {
@@ -111,6 +120,11 @@ impl Reply {
             }
             Self::Written { region, offset, count } => head(out, *region, *offset, *count),
             Self::WrittenMulti { count } => out.put_u64_ne(*count),
+            Self::Feature { flags, data } => {
+                words(&[8 + data.len() as u32, *flags]);
+                out.put_slice(data);
+            }
+            Self::State(data) => emit_state(out, data),
         }
     }
 
@@ -119,12 +133,15 @@ impl Reply {
     /// # Errors
     /// [`Rule::ReplyLength`].
     pub fn parse(request: &Request, mut payload: Bytes) -> Result<Self, Rule> {
-        let is_data = matches!(request, Request::RegionRead { .. });
+        let is_data = matches!(
+            request,
+            Request::RegionRead { .. } | Request::Feature(_) | Request::MigrationRead { .. }
+        );
         let length = match Command::new(request.command()) {
             Some(Command::DmaUnmap) => 24,
             Some(Command::RegionInfo) => 32,
             Some(Command::DeviceInfo | Command::IrqInfo | Command::RegionRead | Command::RegionWrite) => 16,
-            Some(Command::RegionWriteMulti) => 8,
+            Some(Command::RegionWriteMulti | Command::Feature | Command::MigrationRead) => 8,
             _ => 0,
         };
         if payload.len() < length || payload.len() > length && !is_data {
@@ -159,6 +176,21 @@ impl Reply {
                 }
             }
             Request::RegionWriteMulti(_) => Self::WrittenMulti { count: payload.get_u64_ne() },
+            Request::Feature(asked) => {
+                let [_, flags] = [word(), word()];
+                let is_same = asked.flags & Feature::GET == 0 || asked.flags & Feature::PROBE != 0;
+                if is_same && payload.len() != asked.data.len() {
+                    return Err(Rule::ReplyLength);
+                }
+                Self::Feature { flags, data: payload }
+            }
+            Request::MigrationRead { count: most, .. } => {
+                let [_, count] = [word(), word()];
+                if count > *most || payload.len() != count as usize {
+                    return Err(Rule::ReplyLength);
+                }
+                Self::State(payload)
+            }
             _ => Self::Done,
         })
     }

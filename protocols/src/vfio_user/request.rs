@@ -87,6 +87,41 @@ pub struct Write {
     pub data: Bytes,
 }
 
+/// A feature of the device, and what is to be done with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Feature {
+    /// Bytes of the reply's payload at most.
+    pub most: u32,
+    /// Number of the feature in the lower 16 bits; above them [`Feature::GET`], [`Feature::SET`] and [`Feature::PROBE`].
+    pub flags: u32,
+    /// Data that the feature needs, or is set to.
+    pub data: Bytes,
+}
+
+impl Feature {
+    /// Flag: the feature's data is wanted.
+    pub const GET: u32 = 1 << 16;
+    /// Flag: the feature is to be set.
+    pub const SET: u32 = 1 << 17;
+    /// Flag: the device is asked whether it has the feature, with the other flags' methods.
+    pub const PROBE: u32 = 1 << 18;
+    /// Number: what can be done with the device's state.
+    pub const MIGRATION: u16 = 1;
+    /// Number: the state in which the device is, as to that.
+    pub const DEVICE_STATE: u16 = 2;
+    /// Number: begins to log what the device writes.
+    pub const LOGGING_START: u16 = 6;
+    /// Number: ends it.
+    pub const LOGGING_STOP: u16 = 7;
+    /// Number: the pages that the device has written since the last report.
+    pub const LOGGING_REPORT: u16 = 8;
+
+    /// Number of the feature.
+    pub fn number(&self) -> u16 {
+        (self.flags & 0xffff) as u16
+    }
+}
+
 /// Command of a client, behind the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
@@ -123,6 +158,17 @@ pub enum Request {
     RegionWriteMulti(Vec<Write>),
     /// Resets the device.
     Reset,
+    /// Gets, sets or probes a feature.
+    Feature(Feature),
+    /// Reads on in the state of the device, which is stopped.
+    MigrationRead {
+        /// Bytes of the reply's payload at most.
+        most: u32,
+        /// Bytes to read.
+        count: u32,
+    },
+    /// Writes more of the state that the device is to take up.
+    MigrationWrite(Bytes),
     /// A command that is of no use here. It is to fail.
     Other {
         /// Number of the command.
@@ -197,6 +243,20 @@ impl Request {
                 Self::RegionWriteMulti((0..count).map(|_| several(&mut payload)).collect::<Result<_, _>>()?)
             }
             Some(Command::Reset) => Self::Reset,
+            Some(Command::Feature) => {
+                let mut fields = fixed(&mut payload, 8)?;
+                let (most, flags) = (fields.get_u32_ne(), fields.get_u32_ne());
+                Self::Feature(Feature { most, flags, data: std::mem::take(&mut payload) })
+            }
+            Some(Command::MigrationRead) => {
+                let mut fields = fixed(&mut payload, 8)?;
+                Self::MigrationRead { most: fields.get_u32_ne(), count: fields.get_u32_ne() }
+            }
+            Some(Command::MigrationWrite) => {
+                let mut fields = fixed(&mut payload, 8)?;
+                let (_argsz, count) = (fields.get_u32_ne(), fields.get_u32_ne() as usize);
+                Self::MigrationWrite(fixed(&mut payload, count)?)
+            }
             Some(Command::Version) => return Err(Rule::VersionFirst),
             Some(Command::DmaRead | Command::DmaWrite) => return Err(Rule::Direction),
             _ => return Ok(Self::Other { command, payload }),
@@ -217,6 +277,9 @@ impl Request {
             Self::RegionWrite(_) => Command::RegionWrite,
             Self::RegionWriteMulti(_) => Command::RegionWriteMulti,
             Self::Reset => Command::Reset,
+            Self::Feature(_) => Command::Feature,
+            Self::MigrationRead { .. } => Command::MigrationRead,
+            Self::MigrationWrite(_) => Command::MigrationWrite,
             Self::Other { command, .. } => return *command,
         };
         command as u16
@@ -263,6 +326,16 @@ impl Request {
                 }
             }
             Self::Reset => {}
+            Self::Feature(Feature { most, flags, data }) => {
+                out.put_u32_ne(*most);
+                out.put_u32_ne(*flags);
+                out.put_slice(data);
+            }
+            Self::MigrationRead { most, count } => {
+                out.put_u32_ne(*most);
+                out.put_u32_ne(*count);
+            }
+            Self::MigrationWrite(data) => emit_state(out, data),
             Self::Other { payload, .. } => out.put_slice(payload),
         }
     }
@@ -290,6 +363,13 @@ pub(super) fn head(out: &mut BytesMut, region: u32, offset: u64, count: u32) {
     out.put_u64_ne(offset);
     out.put_u32_ne(region);
     out.put_u32_ne(count);
+}
+
+/// Writes bytes of a device's state, with their number.
+pub(super) fn emit_state(out: &mut BytesMut, data: &[u8]) {
+    out.put_u32_ne(8 + data.len() as u32);
+    out.put_u32_ne(data.len() as u32);
+    out.put_slice(data);
 }
 
 impl DmaUnmap {

@@ -50,7 +50,14 @@ fn request() -> impl Strategy<Value = Request> {
         write(300).prop_map(Request::RegionWrite),
         vec(write(8), 0..5).prop_map(Request::RegionWriteMulti),
         Just(Request::Reset),
-        (select(vec![6_u16, 14, 16, 17, 18, 99, u16::MAX]), data(40))
+        (any::<u32>(), any::<u32>(), data(40)).prop_map(|(most, flags, data)| Request::Feature(Feature {
+            most,
+            flags,
+            data
+        })),
+        (any::<u32>(), any::<u32>()).prop_map(|(most, count)| Request::MigrationRead { most, count }),
+        data(300).prop_map(Request::MigrationWrite),
+        (select(vec![6_u16, 14, 99, u16::MAX]), data(40))
             .prop_map(|(command, payload)| Request::Other { command, payload }),
     ]
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo bench -p vp-qemu --bench attachment            everything
-//! cargo bench -p vp-qemu --bench attachment registers  one part: registers, guests, tls, memory or boot
+//! cargo bench -p vp-qemu --bench attachment registers  one part: registers, guests, pc, tls, memory or boot
 //! ```
 //!
 //! Every figure is the median of several rounds, with the least beside it; what is compared takes turns, so that a busy
@@ -22,6 +22,7 @@ mod linux;
 #[path = "../../tests/guest/machine.rs"]
 mod machine;
 mod memory;
+mod pc;
 mod registers;
 #[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../../tests/guest/script.rs"]
@@ -51,9 +52,10 @@ fn main() {
         }
         _ => {}
     }
-    let parts: [(&str, fn()); 5] = [
+    let parts: [(&str, fn()); 6] = [
         ("registers", registers::clients),
         ("guests", registers::guests),
+        ("pc", pc::measure),
         ("tls", tls::measure),
         ("memory", memory::measure),
         ("boot", boot::measure),

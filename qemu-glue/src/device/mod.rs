@@ -250,8 +250,8 @@ impl Device {
         let (first, second) = (self.size / 2, self.size - 4);
         let mut word = [0; 4];
         self.is_tested.store(true, Ordering::Relaxed);
-        let read = qemu.read(address + first, &mut word);
-        let written = qemu.write(address + second, &0x1234_5678_u32.to_le_bytes());
+        let read = qemu.read(None, address + first, &mut word);
+        let written = qemu.write(None, address + second, &0x1234_5678_u32.to_le_bytes());
         self.is_tested.store(false, Ordering::Relaxed);
         let seen = std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner));
         let expected = [

@@ -90,31 +90,40 @@ impl Port {
         }
     }
 
-    /// Checks that the device may access these bytes: RAM, and by the driver's leave if there is such a thing.
-    fn check(&self, address: u64, bytes: usize) -> Result<(), NoAccess> {
+    /// Checks that the device may access these bytes: by the driver's leave if there is such a thing, and RAM, unless the guest's IOMMU
+    /// decides. Gives that one's addresses.
+    fn check(&self, address: u64, bytes: usize) -> Result<Option<Handle>, NoAccess> {
+        let space = match self.line {
+            Line::Input(_) => None,
+            Line::Pin(slot) => slot.space(self.qemu)?,
+        };
+        if space.is_some() {
+            return if self.shares { Ok(space) } else { Err(NoAccess::BehindIommu) };
+        }
         let end = address.checked_add(bytes as u64).ok_or(NoAccess::NoMemory)?;
         let is_in = |ranges: &[Range<u64>]| ranges.iter().any(|range| place::covers(range, &(address..end)));
         match (is_in(&self.reachable), is_in(&self.ram)) {
-            (true, _) => {}
-            (false, true) => return Err(NoAccess::OutsideRanges),
-            (false, false) => return Err(NoAccess::NoMemory),
-        }
-        match self.line {
-            Line::Input(_) => Ok(()),
-            Line::Pin(slot) => slot.check_access(self.qemu),
+            (true, _) => Ok(None),
+            (false, true) => Err(NoAccess::OutsideRanges),
+            (false, false) => Err(NoAccess::NoMemory),
         }
     }
 }
 
+/// Says why an access has failed that was let through.
+fn failed(space: Option<Handle>) -> NoAccess {
+    space.map_or(NoAccess::NoMemory, |_| NoAccess::Untranslated)
+}
+
 impl Guest for &'static Port {
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), NoAccess> {
-        self.check(address, into.len())?;
-        self.qemu.read(address, into).then_some(()).ok_or(NoAccess::NoMemory)
+        let space = self.check(address, into.len())?;
+        self.qemu.read(space, address, into).then_some(()).ok_or_else(|| failed(space))
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), NoAccess> {
-        self.check(address, bytes.len())?;
-        self.qemu.write(address, bytes).then_some(()).ok_or(NoAccess::NoMemory)
+        let space = self.check(address, bytes.len())?;
+        self.qemu.write(space, address, bytes).then_some(()).ok_or_else(|| failed(space))
     }
 
     fn line(&self, level: bool) {

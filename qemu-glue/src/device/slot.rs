@@ -4,8 +4,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::qemu::Qemu;
 use crate::qemu::pci::{Function, Pci};
+use crate::qemu::{Handle, Qemu};
 use crate::session::NoAccess;
 
 /// A function's place in the machine, which it may leave.
@@ -35,18 +35,14 @@ impl Slot {
         self.function().is_some()
     }
 
-    /// Checks that the function may access memory: only as a bus master, and not through an IOMMU.
-    pub(super) fn check_access(&self, qemu: &Qemu) -> Result<(), NoAccess> {
+    /// Returns the addresses through which the function accesses memory, as a bus master: those of an IOMMU, or `None`, memory's own.
+    pub(super) fn space(&self, qemu: &Qemu) -> Result<Option<Handle>, NoAccess> {
         let function = self.function();
         let Some(function) = *function else { return Err(NoAccess::Gone) };
         // SAFETY: in the machine, as long as the slot is locked.
-        let (is_master, sees_memory) =
-            unsafe { (self.pci.is_bus_master(function), self.pci.sees_memory(qemu, function)) };
-        match (is_master, sees_memory) {
-            (true, true) => Ok(()),
-            (false, _) => Err(NoAccess::NotBusMaster),
-            (true, false) => Err(NoAccess::BehindIommu),
-        }
+        let (is_master, space) =
+            unsafe { (self.pci.is_bus_master(function), self.pci.space(qemu, function)) };
+        if is_master { Ok(space) } else { Err(NoAccess::NotBusMaster) }
     }
 
     pub(super) fn function(&self) -> MutexGuard<'_, Option<Function>> {

@@ -91,6 +91,19 @@ impl Qemu {
         between(unlock, lock, body)
     }
 
+    /// Runs `body` with the big lock. Whoever has it while it waits for a platform gives it up meanwhile.
+    fn with_big_lock<T>(&self, body: impl FnOnce() -> T) -> T {
+        // SAFETY: asks about this thread only.
+        if unsafe { (self.symbols.bql_locked)() } {
+            return body();
+        }
+        // SAFETY: this thread does not have the lock; the place is for QEMU's own diagnostics.
+        let lock = || unsafe { (self.symbols.bql_lock_impl)(c"vp".as_ptr(), 0) };
+        // SAFETY: locked above.
+        let unlock = || unsafe { (self.symbols.bql_unlock)() };
+        between(lock, unlock, body)
+    }
+
     /// Runs the work of a thread that accesses guest memory.
     pub(crate) fn as_thread(&self, work: &mut dyn FnMut()) {
         // SAFETY: a thread that is not registered yet, and leaves before it ends.
@@ -334,26 +347,43 @@ impl Qemu {
         }
     }
 
-    /// Reads as a bus master. `false`: the bus answered with an error.
-    pub(crate) fn read(&self, address: u64, into: &mut [u8]) -> bool {
+    /// Reads as a bus master, through an IOMMU's addresses or memory's own. `false`: the bus answered with an error.
+    pub(crate) fn read(&self, space: Option<Handle>, address: u64, into: &mut [u8]) -> bool {
         // SAFETY: as many bytes as are there.
-        unsafe { self.access(address, into.as_mut_ptr().cast(), into.len(), false) }
+        unsafe { self.access(space, address, into.as_mut_ptr().cast(), into.len(), false) }
     }
 
-    /// Writes as a bus master. `false`: the bus answered with an error.
-    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> bool {
+    /// Writes as a bus master, as [`Qemu::read`] reads. `false`: the bus answered with an error.
+    pub(crate) fn write(&self, space: Option<Handle>, address: u64, bytes: &[u8]) -> bool {
         // SAFETY: as many bytes as are there; a write only reads them.
-        unsafe { self.access(address, bytes.as_ptr().cast_mut().cast(), bytes.len(), true) }
+        unsafe { self.access(space, address, bytes.as_ptr().cast_mut().cast(), bytes.len(), true) }
     }
 
     /// Accesses bytes as a bus master.
     ///
     /// # Safety
     /// `data` has `length` bytes, which may be written unless the access is a write.
-    unsafe fn access(&self, address: u64, data: *mut c_void, length: usize, is_write: bool) -> bool {
-        let (access, memory) = (self.symbols.address_space_rw, self.symbols.address_space_memory);
-        // SAFETY: by the caller.
-        MEMTX_OK == unsafe { access(memory, address, 0, data, length as u64, is_write) }
+    unsafe fn access(
+        &self,
+        space: Option<Handle>,
+        address: u64,
+        data: *mut c_void,
+        length: usize,
+        is_write: bool,
+    ) -> bool {
+        let access = self.symbols.address_space_rw;
+        match space {
+            None => {
+                let memory = self.symbols.address_space_memory;
+                // SAFETY: by the caller.
+                MEMTX_OK == unsafe { access(memory, address, 0, data, length as u64, is_write) }
+            }
+            // An IOMMU that refuses something interrupts a processor.
+            Some(Handle(space)) => self.with_big_lock(|| {
+                // SAFETY: by the caller.
+                MEMTX_OK == unsafe { access(space, address, 0, data, length as u64, is_write) }
+            }),
+        }
     }
 
     /// Calls a function for each block of RAM, with its region and the address in this process at which the region begins.

@@ -186,14 +186,15 @@ impl Pci {
         command & u32::from(BUS_MASTER) != 0
     }
 
-    /// Returns true if the function sees memory at the addresses at which the CPU does.
+    /// Returns the addresses at which the function sees memory, if an IOMMU makes them: it keeps them as long as the machine, for whatever
+    /// function is in the place. `None`: those at which the CPU does.
     ///
     /// # Safety
     /// The function is in the machine.
-    pub(crate) unsafe fn sees_memory(&self, qemu: &Qemu, function: Function) -> bool {
+    pub(crate) unsafe fn space(&self, qemu: &Qemu, function: Function) -> Option<Handle> {
         // SAFETY: by the caller.
         let space = unsafe { (self.functions.pci_device_iommu_address_space)(function.0.0) };
-        space == qemu.symbols.address_space_memory
+        (space != qemu.symbols.address_space_memory).then_some(Handle(space))
     }
 }
 

@@ -77,8 +77,13 @@ pub(crate) enum NoAccess {
     /// A PCI function whose driver has not set the bus master bit.
     #[error("the guest's driver has not made the device a bus master")]
     NotBusMaster,
-    /// A PCI function behind an IOMMU.
-    #[error("an IOMMU is between the device and the guest's memory, and the device does not go through it")]
+    /// The guest's IOMMU refuses the access of a PCI function, or what it leads to is nothing. The IOMMU tells the guest of the first.
+    #[error("the guest's IOMMU does not let the device access that address")]
+    Untranslated,
+    /// A PCI function behind an IOMMU, whose addresses `ranges=` says nothing of.
+    #[error(
+        "ranges= has guest addresses, and the device's are those of the guest's IOMMU: leave ranges= out"
+    )]
     BehindIommu,
     /// A PCI function that has left the machine.
     #[error("the device is not in the machine any more")]

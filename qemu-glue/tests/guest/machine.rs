@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use vp_models::nvdla::registers::RegisterMap;
 use vp_transport::Address;
 
 use crate::script::Script;
@@ -48,6 +49,14 @@ impl Kind {
         std::env::var(self.variable()).unwrap_or_else(|_| program.to_owned())
     }
 
+    /// Returns the first number of the QEMU's version, 0 if it says none.
+    pub(crate) fn version(self) -> u32 {
+        let said = Command::new(self.qemu()).arg("--version").output().map(|said| said.stdout);
+        let said = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
+        let version = said.split("version ").nth(1).and_then(|version| version.split('.').next());
+        version.and_then(|first| first.parse().ok()).unwrap_or(0)
+    }
+
     /// Returns the compiler that builds the guest's programs.
     pub(crate) fn compiler(self) -> &'static str {
         match self {
@@ -64,6 +73,30 @@ impl Kind {
             Kind::Function | Kind::Group => "qemu-system-x86 gcc-x86-64-linux-gnu",
             Kind::RiscV => "qemu-system-misc gcc-riscv64-linux-gnu",
         }
+    }
+}
+
+/// An accelerator of QEMU on a PC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accelerator {
+    Tcg,
+    Kvm,
+}
+
+impl Accelerator {
+    pub(crate) fn args(self) -> &'static [&'static str] {
+        match self {
+            Accelerator::Tcg => &["-accel", "tcg"],
+            // A model of the processor that each KVM has.
+            Accelerator::Kvm => &["-accel", "kvm", "-cpu", "qemu64"],
+        }
+    }
+
+    /// Tries the guest program, which finds no device. Some kinds of KVM run nothing but kernels that are made for them, and some open only.
+    pub(crate) fn runs_bare_guests(self) -> Result<(), String> {
+        let said = Setup::pc(Script::new(RegisterMap::Small), "").args(self.args()).start().tries()?;
+        let is_run = said.last().is_some_and(|last| last == "FAIL: no PCI function");
+        if is_run { Ok(()) } else { Err(format!("the guest said {said:?}")) }
     }
 }
 
@@ -155,6 +188,32 @@ fn program() -> &'static Path {
     path
 }
 
+/// The guest program of a PC, built once.
+fn pc_program() -> &'static Path {
+    static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = BUILT.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("guest.elf");
+        let built = Command::new(Kind::Function.compiler())
+            .args(["-Wall", "-Wextra", "-Werror", "-O1", "-m32", "-march=i586", "-ffreestanding"])
+            .args([
+                "-fno-stack-protector",
+                "-fno-pic",
+                "-fno-asynchronous-unwind-tables",
+                "-nostdlib",
+                "-static",
+            ])
+            .args(["-no-pie", "-Wl,--build-id=none,--no-warn-rwx-segments"])
+            .args(["-T", "bare_pc.ld", "bare_pc.S", "bare_pc.c", "script.c", "-o"])
+            .arg(&path)
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("guest"))
+            .status();
+        assert!(built.expect("the compiler runs").success());
+        (folder, path)
+    });
+    path
+}
+
 /// A running QEMU; dropping it kills it.
 pub(crate) struct Machine {
     child: Child,
@@ -216,6 +275,19 @@ impl Setup {
         command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nodefaults"]);
         command.arg("-kernel").arg(program());
         command.arg("-device").arg(format!("loader,file={},addr=0x48000000,force-raw=on", file.display()));
+        Setup { command, folder }
+    }
+
+    /// A PC with the guest program, a script and these options for it, and no device yet.
+    pub(crate) fn pc(script: Script, options: &str) -> Setup {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("script");
+        std::fs::write(&file, script.bytes()).expect("the script is written");
+        let mut command = Command::new(Kind::Function.qemu());
+        // The traces' surfaces lie from 0x80000000 on, and what is below 0xb0000000 is RAM.
+        command.args(["-M", "q35", "-m", "2100"]);
+        command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nodefaults"]);
+        command.arg("-kernel").arg(pc_program()).arg("-initrd").arg(file).args(["-append", options]);
         Setup { command, folder }
     }
 
@@ -428,6 +500,22 @@ impl Machine {
         assert!(status.success(), "{status}: {}", self.told());
         self.said.extend(self.lines.iter().map(|said| said.trim_end().to_owned()));
         std::mem::take(&mut self.said)
+    }
+
+    /// Waits a while for the end of a guest that may not run at all. Gives what it said, and whatever was told instead if it did not end
+    /// well.
+    pub(crate) fn tries(mut self) -> Result<Vec<String>, String> {
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(said) => self.said.push(said.trim_end().to_owned()),
+                Err(RecvTimeoutError::Timeout) => return Err(format!("it hangs: {:?}", self.said)),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let status = self.child.wait().expect("QEMU ends");
+        let told = self.end();
+        if status.success() { Ok(std::mem::take(&mut self.said)) } else { Err(told.trim().to_owned()) }
     }
 
     /// Waits for the end of a QEMU whose guest does not run.

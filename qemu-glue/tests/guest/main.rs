@@ -1,11 +1,14 @@
 //! A distribution's QEMU with the plugin: guests without an operating system run the project's own traces on the device.
 
+mod bare_pc;
 mod ends;
 mod inside;
+mod iommu;
 mod kernel_script;
 mod lab;
 mod linux;
 mod machine;
+mod machines;
 mod monitor;
 mod pci;
 mod places;
@@ -33,6 +36,8 @@ use vp_transport::Address;
 
 const POOLING: &str = "pdp_max_3x3_s2_16x16x16";
 const FUSED: &str = "sdp_pdp_batchnorm_relu_maxpool_16x16x16";
+/// Of engines that no other of these has: engines take their two groups of registers in turn, and each layer is in the first.
+const OTHER: &str = "cdp_lrn5_7x5x20";
 
 fn trace(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/nv_small").join(name);

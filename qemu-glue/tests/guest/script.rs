@@ -37,6 +37,10 @@ enum Step {
     Times,
     Watch,
     Sleep,
+    #[allow(dead_code, reason = "a benchmark reads so")]
+    Reads,
+    #[allow(dead_code, reason = "a benchmark writes so")]
+    Writes,
 }
 
 impl Script {
@@ -170,6 +174,20 @@ impl Script {
     pub(crate) fn read_times(self, register: &str, count: u32) -> Script {
         let offset = address(self.map, register);
         self.step(Step::ReadTimes, &[offset, count])
+    }
+
+    /// Reads the register so often, and says the nanoseconds of all.
+    #[allow(dead_code, reason = "a benchmark reads so")]
+    pub(crate) fn reads(self, register: &str, count: u32) -> Script {
+        let offset = address(self.map, register);
+        self.step(Step::Reads, &[offset, count])
+    }
+
+    /// Writes 0 to the register so often, reads it, and says the nanoseconds of all.
+    #[allow(dead_code, reason = "a benchmark writes so")]
+    pub(crate) fn write_often(self, register: &str, count: u32) -> Script {
+        let offset = address(self.map, register);
+        self.step(Step::Writes, &[offset, count])
     }
 
     /// Says when it is, when the last write was made, and when the last interrupt came.

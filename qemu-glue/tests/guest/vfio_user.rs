@@ -8,7 +8,7 @@ use crate::machine::{Kind, Machine, Setup, can_run_vfio_user, say};
 use crate::riscv::WIDE;
 use crate::script::Script;
 use crate::served::Served;
-use crate::{FUSED, half_a_layer, small, trace};
+use crate::{FUSED, OTHER, half_a_layer, small, trace};
 
 /// Returns true if the test can run; says so if not.
 fn can_run(test: &str) -> bool {
@@ -100,7 +100,7 @@ fn a_guest_of_the_hosts_processor_runs_a_layer() {
         return say(&format!("skipped: {test}: this host's KVM (kvm-pvm) runs kernels that are made for it"));
     }
     let server = Served::over_vfio_user("nv_small");
-    let script = small().layer(&trace(FUSED)).layer(&trace(FUSED));
+    let script = small().layer(&trace(FUSED)).layer(&trace(OTHER));
     start(&server, script, &["-accel", "kvm", "-cpu", "host"]).passes();
 }
 

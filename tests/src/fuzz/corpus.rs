@@ -251,6 +251,9 @@ fn vfio_user_messages() -> Vec<Vec<u8>> {
         Reply::WrittenMulti { count: 0 },
         Reply::Unmapped(unmap),
         Reply::Done,
+        Reply::Feature { flags: Feature::GET | 1, data: vec![1; 8].into() },
+        Reply::Feature { flags: Feature::SET | 2, data: vec![1; 8].into() },
+        Reply::State(vec![1; 20].into()),
     ];
     let mut messages = vec![{
         let data = super::vfio_user::capabilities().emit();

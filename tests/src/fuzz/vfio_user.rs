@@ -3,11 +3,11 @@
 //! A case: eight bytes from which the sides' own doings are drawn, then pieces. The first byte of each says to whom it goes, and
 //! how many files come with it.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use vp_protocols::vfio_user::{
-    Capabilities, Client, ClientEvent, Connection, DeviceInfo, DmaUnmap, Errno, Event, MAX_FILES,
+    Capabilities, Client, ClientEvent, Connection, DeviceInfo, DmaUnmap, Errno, Event, Feature, MAX_FILES,
     MAX_MESSAGE, Reply, Request, Write,
 };
 
@@ -22,7 +22,7 @@ pub(super) fn capabilities() -> Capabilities {
 }
 
 /// Commands that wait for replies when a case begins: numbers 1 and up.
-pub(super) fn asked() -> [Request; 8] {
+pub(super) fn asked() -> [Request; 11] {
     [
         Request::DeviceInfo,
         Request::RegionInfo { index: 7 },
@@ -32,6 +32,9 @@ pub(super) fn asked() -> [Request; 8] {
         Request::RegionWriteMulti(Vec::new()),
         Request::DmaUnmap(DmaUnmap { is_all: false, address: 0, size: 4096 }),
         Request::Reset,
+        Request::Feature(Feature { most: 64, flags: Feature::GET | 1, data: Bytes::new() }),
+        Request::Feature(Feature { most: 64, flags: Feature::SET | 2, data: vec![1; 8].into() }),
+        Request::MigrationRead { most: 64, count: 32 },
     ]
 }
 

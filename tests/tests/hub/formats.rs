@@ -65,6 +65,7 @@ fn entries() -> Vec<Recorded> {
         PartyCommand::Step { to: Time::us(5) },
         PartyCommand::Reset,
         PartyCommand::Inject { faults: "[[fault]]\nkind = 'lost-interrupt'\n".to_owned() },
+        PartyCommand::Restore { saved: Bytes::from_static(b"VPSV and more") },
     ];
     let events = [
         AxiEvent::ReadAddress { id: 1, address: 0x8000_0040, beats: 8 },

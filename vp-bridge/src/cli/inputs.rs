@@ -120,6 +120,9 @@ impl Names {
             }
             PartyCommand::Step { to } => format!("steps to {to}"),
             PartyCommand::Reset => "resets the platform".to_owned(),
+            PartyCommand::Restore { saved } => {
+                format!("has the platform go on from a saved one of {} bytes", saved.len())
+            }
             PartyCommand::Inject { faults } => {
                 format!("has things go wrong, in {} of TOML", counted(faults.len() as u64, "byte"))
             }

@@ -26,5 +26,6 @@ mod sessions;
 mod silence;
 mod terminal;
 mod tls;
+mod vfio_state;
 mod vfio_user;
 mod warnings;

@@ -10,6 +10,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use tempfile::TempDir;
 use vp_host::Host as _;
+use vp_models::platform::Description;
 use vp_protocols::vfio_user::{
     Capabilities, Client, ClientEvent, DmaMap, DmaUnmap, Errno, IrqAction, IrqData, Reply, Request, SetIrqs,
     Write,
@@ -22,37 +23,42 @@ use vp_transport::Address;
 use crate::common::{self, SOURCE, Served, TARGET};
 
 /// Only to end a test that would hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// The memory's first address, and its bytes.
-const BASE: u64 = SOURCE as u64;
-const SIZE: u64 = 1 << 20;
+pub(super) const BASE: u64 = SOURCE as u64;
+pub(super) const SIZE: u64 = 1 << 20;
 /// Numbers of the regions, and of the type of interrupts by messages.
-const REGISTERS: u32 = 0;
-const CONFIGURATION: u32 = 7;
+pub(super) const REGISTERS: u32 = 0;
+pub(super) const CONFIGURATION: u32 = 7;
 const MSIX: u32 = 2;
 
 /// A server, and the address at which it speaks vfio-user.
-fn served() -> (Served, Address, TempDir) {
+pub(super) fn served() -> (Served, Address, TempDir) {
+    served_as(common::description())
+}
+
+/// A server as [`served`], of another platform.
+pub(super) fn served_as(description: Description) -> (Served, Address, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let address = |name: &str| Address::Unix(folder.path().join(name));
     let place = address("vfio.sock");
     let native = address("vp.sock").to_string();
-    let served = Served::with_all(&native, Some(place.clone()), Options::default(), common::description());
+    let served = Served::with_all(&native, Some(place.clone()), Options::default(), description);
     (served, place, folder)
 }
 
 /// A hypervisor that does one thing at a time, and keeps its guest's memory here, if the server has not mapped it.
-struct Hypervisor {
+pub(super) struct Hypervisor {
     stream: UnixStream,
     client: Client,
     input: BytesMut,
-    memory: Vec<u8>,
+    pub(super) memory: Vec<u8>,
     /// Accesses to memory by messages.
-    accesses: u32,
+    pub(super) accesses: u32,
 }
 
 impl Hypervisor {
-    fn open(address: &Address) -> Hypervisor {
+    pub(super) fn open(address: &Address) -> Hypervisor {
         let Address::Unix(path) = address else { panic!("a Unix socket") };
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -107,7 +113,7 @@ impl Hypervisor {
         self.write(&[]);
     }
 
-    fn ask(&mut self, request: &Request, files: &[BorrowedFd<'_>]) -> Result<Reply, Errno> {
+    pub(super) fn ask(&mut self, request: &Request, files: &[BorrowedFd<'_>]) -> Result<Reply, Errno> {
         let asked = self.client.request(request);
         self.write(files);
         match self.next() {
@@ -116,36 +122,45 @@ impl Hypervisor {
         }
     }
 
-    fn map(&mut self, file: Option<&OwnedFd>) -> Result<Reply, Errno> {
+    pub(super) fn map(&mut self, file: Option<&OwnedFd>) -> Result<Reply, Errno> {
         let map = DmaMap { is_readable: true, is_writeable: true, offset: 0, address: BASE, size: SIZE };
         let files: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
         self.ask(&Request::DmaMap(map), &files)
     }
 
-    fn write_region(&mut self, region: u32, offset: u64, data: &[u8]) {
+    pub(super) fn write_region(&mut self, region: u32, offset: u64, data: &[u8]) {
         let data = Bytes::copy_from_slice(data);
         self.ask(&Request::RegionWrite(Write { region, offset, data }), &[]).unwrap();
     }
 
-    fn read_register(&mut self, offset: u64) -> Result<u32, Errno> {
+    pub(super) fn read_register(&mut self, offset: u64) -> Result<u32, Errno> {
         match self.ask(&Request::RegionRead { region: REGISTERS, offset, count: 4 }, &[])? {
             Reply::Data { data, .. } => Ok(u32::from_le_bytes(data[..].try_into().unwrap())),
             other => panic!("{other:?}"),
         }
     }
 
-    /// Starts a copy of bytes from `SOURCE` to `TARGET` as its guest's driver would.
-    fn start_copy(&mut self, (width, height, channels): (u32, u32, u32)) {
+    /// Makes the device a bus master, as its guest's driver does.
+    pub(super) fn set_master(&mut self) {
         self.write_region(CONFIGURATION, 4, &[6, 0]);
+    }
+
+    /// Starts a copy of bytes from `SOURCE` to `TARGET` as its guest's driver would.
+    pub(super) fn start_copy(&mut self, (width, height, channels): (u32, u32, u32)) {
+        self.set_master();
+        self.write_registers(common::copy_registers(width, height, channels));
+    }
+
+    pub(super) fn write_registers(&mut self, writes: impl IntoIterator<Item = (&'static str, u32)>) {
         let map = common::local().map();
-        for (register, value) in common::copy_registers(width, height, channels) {
+        for (register, value) in writes {
             let address = map.find(register).unwrap().address;
             self.write_region(REGISTERS, address.into(), &value.to_le_bytes());
         }
     }
 
     /// The eventfd by which the device interrupts.
-    fn interrupt(&mut self) -> OwnedFd {
+    pub(super) fn interrupt(&mut self) -> OwnedFd {
         let file = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
         let (action, data) = (IrqAction::Trigger, IrqData::Eventfd);
         let set = Request::SetIrqs(SetIrqs { index: MSIX, start: 0, count: 1, action, data });
@@ -154,7 +169,7 @@ impl Hypervisor {
     }
 
     /// The interrupt's status, which is read and cleared.
-    fn take_status(&mut self) -> u32 {
+    pub(super) fn take_status(&mut self) -> u32 {
         let status = u64::from(common::local().map().find("GLB.S_INTR_STATUS").unwrap().address);
         let value = self.read_register(status).unwrap();
         self.write_region(REGISTERS, status, &value.to_le_bytes());
@@ -162,9 +177,9 @@ impl Hypervisor {
     }
 }
 
-const SHAPE: (u32, u32, u32) = (16, 16, 8);
-const LENGTH: usize = 16 * 16 * 8;
-const FROM: usize = (TARGET - SOURCE) as usize;
+pub(super) const SHAPE: (u32, u32, u32) = (16, 16, 8);
+pub(super) const LENGTH: usize = 16 * 16 * 8;
+pub(super) const FROM: usize = (TARGET - SOURCE) as usize;
 
 #[test]
 fn a_layer_runs_in_memory_that_a_hypervisor_has_passed_and_interrupts_by_an_eventfd() {
@@ -193,7 +208,7 @@ fn a_layer_runs_in_memory_that_a_hypervisor_has_passed_and_interrupts_by_an_even
 }
 
 /// Runs a copy in memory that is not mapped by the server.
-fn runs_by_messages(one: &mut Hypervisor) {
+pub(super) fn runs_by_messages(one: &mut Hypervisor) {
     let bytes = common::pattern(LENGTH);
     one.memory[..LENGTH].copy_from_slice(&bytes);
     let interrupt = one.interrupt();
@@ -257,6 +272,32 @@ fn memory_that_is_unmapped_while_a_layer_runs_fails_its_bursts_and_the_platform_
     assert!(before.read(0, &mut after) && after.iter().all(|byte| *byte == 0x55));
     assert_eq!(one.ask(&Request::Reset, &[]), Ok(Reply::Done));
     one.map(None).unwrap();
+    runs_by_messages(&mut one);
+}
+
+#[test]
+fn more_parts_of_memory_than_there_may_be_are_refused_and_those_before_stay() {
+    let (_served, address, _folder) = served();
+    let mut one = Hypervisor::open(&address);
+    one.map(None).unwrap();
+    let file = sealed("part", 4096).unwrap();
+    let part = |number: u64| DmaMap {
+        is_readable: true,
+        is_writeable: true,
+        offset: 0,
+        address: BASE + SIZE + 4096 * number,
+        size: 4096,
+    };
+    for number in 0..300 {
+        // Every other part has a file, which is kept open.
+        let files: &[BorrowedFd<'_>] = if number % 2 == 0 { &[file.as_fd()] } else { &[] };
+        let expected = if number < 255 { Ok(Reply::Done) } else { Err(Errno::ENOSPC) };
+        assert_eq!(one.ask(&Request::DmaMap(part(number)), files), expected, "{number}");
+    }
+    let DmaMap { address, size, .. } = part(100);
+    let unmap = DmaUnmap { is_all: false, address, size };
+    assert_eq!(one.ask(&Request::DmaUnmap(unmap), &[]), Ok(Reply::Unmapped(unmap)));
+    assert_eq!(one.ask(&Request::DmaMap(part(299)), &[]), Ok(Reply::Done));
     runs_by_messages(&mut one);
 }
 

@@ -184,6 +184,18 @@ impl Simulation {
         kernel.active_until.set(rest.active_until.as_ps());
         Ok(())
     }
+
+    /// Lets what was built since [`Simulation::end_all`] come to rest, at the present time. Observers are told nothing of it: it is what a
+    /// saved state was before.
+    ///
+    /// # Errors
+    /// It does not come to rest.
+    pub fn rest_unobserved(&mut self) -> Result<(), Busy> {
+        self.kernel.observing.mute(true);
+        self.run_until(self.now());
+        self.kernel.observing.mute(false);
+        self.rest().map(drop)
+    }
 }
 
 #[cfg(test)]

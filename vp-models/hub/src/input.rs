@@ -162,4 +162,10 @@ pub enum PartyCommand {
         /// Faults, as a TOML text.
         faults: String,
     },
+    /// Goes on from a saved platform of the same description ([`Hub::save`](super::Hub::save)). Time is that of the later of both, ports stay
+    /// attached. One that is refused changes nothing.
+    Restore {
+        /// The saved platform.
+        saved: Bytes,
+    },
 }

@@ -68,7 +68,7 @@ mod time_mode;
 use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::{Simulation, Time};
-use vp_models::platform::{Platform, Port};
+use vp_models::platform::{Platform, Port, RestoreError};
 
 pub use access::{Access, Operation};
 pub use access_origins::{AccessOrigin, AccessOrigins, LoadListener};
@@ -306,6 +306,7 @@ impl Hub {
             PartyCommand::Attach { port, role, range } => self.attach(party, port, role, range),
             PartyCommand::Detach { port } => self.detach(party, port),
             PartyCommand::Reset => self.may_control_time(party).and_then(|()| self.reset(None)),
+            PartyCommand::Restore { saved } => self.restore(party, &saved),
             PartyCommand::Access(access) => return self.take_access(party, Some(tag), access),
             PartyCommand::Inject { faults } => return self.take_faults(party, tag, faults),
             PartyCommand::Advance(_) | PartyCommand::Step { .. } => {
@@ -348,9 +349,38 @@ impl Hub {
     /// Resets everything to power-on, for a partner that is reset itself or for another party. Time goes on,
     /// ports stay attached, open requests fail.
     fn reset(&mut self, by: Option<PartyId>) -> Result<(), Failure> {
-        let now = self.now();
+        let was_high = self.begin_anew("the platform was reset", |platform| {
+            platform.reset().map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))
+        })?;
+        self.reset_partners(by);
+        self.tell_level_behind(was_high);
+        Ok(())
+    }
+
+    /// Goes on from a saved platform, if it is one of this description and no partner is a part of it.
+    fn restore(&mut self, party: PartyId, saved: &[u8]) -> Result<(), Failure> {
+        self.may_control_time(party)?;
+        if let Some(partner) = self.partners.first() {
+            let why = format!("{} is a part of the platform's hardware", self.parties.name(partner));
+            return Err(Failure::new(FailureKind::Unsupported, why));
+        }
+        let refused = |error: RestoreError| Failure::new(FailureKind::NotAccepted, error.to_string());
+        self.platform.may_take_up(saved).map_err(refused)?;
+        let was_high = self.begin_anew("the platform was restored", |platform| {
+            platform.take_up(saved).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))
+        })?;
+        self.tell_level_behind(was_high);
+        Ok(())
+    }
+
+    /// Ends all that is under way, has the platform begin anew, and connects all to it again. Tells whether the interrupt line was high.
+    fn begin_anew(
+        &mut self,
+        why: &str,
+        begin: impl FnOnce(&mut Platform) -> Result<(), Failure>,
+    ) -> Result<bool, Failure> {
         let was_high = self.platform.irq().level();
-        self.cancel_all(&Failure::new(FailureKind::Cancelled, "the platform was reset"));
+        self.cancel_all(&Failure::new(FailureKind::Cancelled, why));
         self.time.restart();
         self.turns.forget_room();
         self.platform.take_shortage();
@@ -359,7 +389,7 @@ impl Hub {
         self.requests.borrow_mut().forget_bursts();
         self.outcomes.clear();
         self.log.clear();
-        self.platform.reset().map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        begin(&mut self.platform)?;
         self.listen();
         self.review_watcher();
         for holding in self.holdings.iter() {
@@ -368,10 +398,14 @@ impl Hub {
                 false => self.connect_memory(holding),
             }
         }
-        self.reset_partners(by);
-        if was_high {
-            self.tell_level(false, now);
+        Ok(was_high)
+    }
+
+    /// Tells the interrupt line's level, if it is another one than before the platform began anew.
+    fn tell_level_behind(&mut self, was_high: bool) {
+        let is_high = self.platform.irq().level();
+        if is_high != was_high {
+            self.tell_level(is_high, self.now());
         }
-        Ok(())
     }
 }

@@ -108,6 +108,11 @@ impl TimeControl {
         self.is_instant_over
     }
 
+    /// Notes that nothing more is done in the present instant.
+    pub(super) fn end_instant(&mut self) {
+        self.is_instant_over = true;
+    }
+
     /// Notes that something is to be done in the present instant.
     pub(super) fn resume_instant(&mut self) {
         self.is_instant_over = false;

@@ -25,7 +25,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use vp_core::observe::{EventHash, Warning, What};
-use vp_core::{Name, Rest, ResumeError, Sim, Simulation, Time};
+use vp_core::{Name, Rest, ResumeError, Sim, Simulation, Stop, Time};
 
 /// Version of what goes into the event hash, and how. It grows when the same run comes to another hash: event hashes of programs that
 /// differ in it say nothing of each other.
@@ -148,7 +148,14 @@ impl Platform {
     /// # Errors
     /// The memories or the device cannot be built, which they could before; the platform is of no use then.
     pub fn reset(&mut self) -> Result<(), DescriptionError> {
+        self.rebuild(Time::ZERO)
+    }
+
+    /// Resets as [`Platform::reset`] does, not before a time, to which time moves on with nothing in it.
+    pub(super) fn rebuild(&mut self, earliest: Time) -> Result<(), DescriptionError> {
         self.simulation.end_all();
+        // An interruption ends a run early.
+        while self.simulation.now() < earliest && self.simulation.run_until(earliest) == Stop::Requested {}
         let sim = self.sim();
         for (source, LayerRecord { group, shape, .. }) in self.chronicle.restart() {
             sim.report(source, What::End { label: &shape, id: group });

@@ -252,12 +252,9 @@ impl MemoryPort {
     /// Saves the interface and what is behind it, or takes it up.
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         let MemoryPort { name, interconnect, switch, statistics, built, masters } = self;
-        let Switch { ram, outside, faults: _, has_faults: _ } = &**switch;
+        // A memory outside is its owner's to save.
+        let Switch { ram, outside: _, faults: _, has_faults: _ } = &**switch;
         at.part(name)?;
-        if outside.borrow().is_some() {
-            let text = format!("the memory of {name} is outside, and is not saved with the platform");
-            return Err(CheckpointError::Unsupported(text));
-        }
         interconnect.checkpoint(at)?;
         if let Some(built) = built {
             built.checkpoint(at)?;

@@ -7,7 +7,7 @@
 //! Numbers are little endian. State is a value after another, each a length of 4 bytes and postcard's encoding, in the order in which
 //! [`Checkpoint`] meets them; there are no pointers in it and nothing of the machine. Memories are the blocks that were written.
 
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom, Write};
 
 use flate2::Compression;
 use flate2::bufread::DeflateDecoder;
@@ -149,6 +149,19 @@ impl Platform {
     /// # Errors
     /// [`SaveError::Busy`] while something is under way, [`SaveError::Settling`] shortly after: let time pass and try again.
     pub fn save(&self, into: &mut dyn Write) -> Result<(), SaveError> {
+        if let Some(outside) = self.memories().iter().find(|memory| memory.is_outside()) {
+            let text =
+                format!("the memory of {} is outside, and is not saved with the platform", outside.name());
+            return Err(SaveError::Unsupported(text));
+        }
+        self.save_device(into)
+    }
+
+    /// Saves the platform as [`Platform::save`] does, without memories outside.
+    ///
+    /// # Errors
+    /// As there, but for memories outside.
+    pub fn save_device(&self, into: &mut dyn Write) -> Result<(), SaveError> {
         if let Some(unfinished) = self.unfinished() {
             return Err(SaveError::Busy(unfinished));
         }
@@ -208,6 +221,35 @@ impl Platform {
             platform.checkpoint(&mut at).map_err(RestoreError::from)
         })
     }
+
+    /// Checks that [`Platform::take_up`] can make this platform of a saved one.
+    ///
+    /// # Errors
+    /// [`RestoreError`].
+    pub fn may_take_up(&self, saved: &[u8]) -> Result<(), RestoreError> {
+        let budget = MemoryBudget::new(self.memory_limit());
+        Platform::restore(&mut Cursor::new(saved), Some(self.description()), budget).map(drop)
+    }
+
+    /// Goes on from a saved platform of the same description, as [`Platform::restore`] makes a new one: registers, models, memories inside,
+    /// counters and event hash are those of the saved one. Time is that of the later of both. Observers stay, and are told what a reset tells
+    /// them. Whoever listens to ports or has a memory behind one is to connect again.
+    ///
+    /// # Errors
+    /// [`RestoreError`]. If [`Platform::may_take_up`] has said nothing against it, the platform is of no use then.
+    pub fn take_up(&mut self, saved: &[u8]) -> Result<(), RestoreError> {
+        let mut saved = Cursor::new(saved);
+        let mut unpacked = unpacked(&mut saved)?;
+        let mut at = Checkpoint::restore(&mut unpacked);
+        at.read::<String>()?;
+        let rest: Rest = at.read()?;
+        self.rebuild(rest.now())?;
+        self.checkpoint(&mut at)?;
+        let since = self.irq().since();
+        self.simulation_mut().rest_unobserved().map_err(ResumeError::from)?;
+        self.irq().set_since(since);
+        Ok(())
+    }
 }
 
 /// Bytes on their way out, with their sum.
@@ -229,7 +271,7 @@ impl Write for Summed<'_> {
 }
 
 /// Returns a reader of what is deflated in a saved platform, which is whole.
-fn unpacked(from: &mut (impl Read + Seek)) -> Result<impl Read, RestoreError> {
+fn unpacked<R: Read + Seek>(from: &mut R) -> Result<impl Read + use<'_, R>, RestoreError> {
     let state = check(from)?;
     from.seek(SeekFrom::Start(HEADER))?;
     Ok(DeflateDecoder::new(BufReader::new(from.take(state))))
@@ -308,7 +350,6 @@ fn difference(key: &str, saved: &Value, here: &Value) -> Option<(String, String,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Cursor;
 
     fn saved(platform: &mut Platform) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -415,6 +456,27 @@ mod tests {
         let threads = description.with(["threads=3"]).unwrap();
         let restored = restored(&bytes, Some(&threads)).unwrap();
         assert_eq!(restored.description().to_toml(), threads.to_toml());
+    }
+
+    #[test]
+    fn a_platform_takes_up_where_another_one_stood_at_the_later_of_their_times() {
+        let (description, bytes) = small();
+        for before in [Time::us(1), Time::us(300)] {
+            let mut platform = Platform::build(&description).unwrap();
+            platform.memories()[0].poke(0x8000_0000, b"others").unwrap();
+            platform.simulation_mut().run_until(before);
+            platform.may_take_up(&bytes).unwrap();
+            platform.take_up(&bytes).unwrap();
+            assert_eq!(platform.simulation().now(), before.max(Time::us(100)));
+            assert_eq!(platform.memories()[0].peeked(0x8000_1234, 10).unwrap(), b"some bytes");
+            assert_eq!(platform.memories()[0].peeked(0x8000_0000, 6).unwrap(), [0; 6]);
+            assert_eq!(platform.event_hash(), restored(&bytes, None).unwrap().event_hash());
+            // It is one that can be saved again.
+            assert!(saved(&mut platform).len().abs_diff(bytes.len()) < 100);
+        }
+        let platform = Platform::build(&description.with(["dbb0.read_latency=77"]).unwrap()).unwrap();
+        assert!(matches!(platform.may_take_up(&bytes), Err(RestoreError::Other { .. })));
+        assert!(matches!(platform.may_take_up(&bytes[..100]), Err(RestoreError::Damaged(_))));
     }
 
     #[test]

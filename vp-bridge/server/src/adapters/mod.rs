@@ -4,6 +4,7 @@
 //! An [`Adapter`] has no socket and no clock. The platform's thread has its session's sockets
 //! (`instance/adapted.rs`).
 
+mod dirty_pages;
 mod hub_inputs;
 pub(crate) mod remote_port;
 pub(crate) mod renode;
@@ -11,13 +12,16 @@ pub(crate) mod vfio_user;
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use thiserror::Error;
 use vp_core::Time;
 use vp_hub::{Input, Output, PartyId, PortId};
-use vp_models::platform::{Description, Port};
+use vp_models::platform::{Description, Port, SaveError};
 use vp_shm::descriptors::Passed;
+
+pub(crate) use dirty_pages::DirtyPages;
 
 /// State of things with which a session begins.
 pub(crate) struct SessionStart<'a> {
@@ -59,7 +63,12 @@ pub(crate) enum FileTask {
     /// Gives a memory up.
     Unmap { memory: u64 },
     /// From now on the platform accesses these parts behind a port directly, and asks for no others. Answered.
-    Share { port: PortId, parts: Vec<SharedPart> },
+    Share {
+        port: PortId,
+        parts: Vec<SharedPart>,
+        /// Log of what the platform writes to them.
+        written: Arc<DirtyPages>,
+    },
     /// Keeps an eventfd, in place of one of that number. Answered.
     Eventfd {
         eventfd: u32,
@@ -136,6 +145,15 @@ pub(crate) trait Adapter: Send {
 
     /// A task that is answered is done; or the reason, for people, for which it is not.
     fn file_task_done(&mut self, _result: Result<(), String>) {}
+
+    /// Returns true if the adapter wants the platform saved, without the memories outside. It is told with [`saved`](Self::saved), once
+    /// the platform is at rest or comes to no rest by itself.
+    fn wants_saved(&self) -> bool {
+        false
+    }
+
+    /// The platform is saved, or is not for a reason.
+    fn saved(&mut self, _result: Result<Bytes, SaveError>) {}
 
     /// The peer has signalled an eventfd.
     fn is_signalled(&mut self, _eventfd: u32) {}

@@ -5,11 +5,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use rustix::event::{PollFd, PollFlags};
 use tokio::sync::oneshot;
 use vp_core::Time;
 use vp_hub::{DirectRange, Input, Output, PortId};
+use vp_models::platform::SaveError;
 use vp_protocols::native::SessionId;
 use vp_transport::Socket;
 
@@ -44,6 +45,8 @@ pub(super) struct AdaptedSession {
     idle: Duration,
     /// The rule that the peer broke: the session ends when earlier requests are answered.
     broken: Option<SessionOutcome>,
+    /// True if the platform could not be saved yet, and is looked at again when something else has happened.
+    waits_for_rest: bool,
     /// Reason for which the session ends.
     end: Option<SessionOutcome>,
     ended: Option<oneshot::Sender<SessionOutcome>>,
@@ -79,6 +82,7 @@ impl AdaptedSession {
             has_passed: true,
             idle: Duration::ZERO,
             broken: None,
+            waits_for_rest: false,
             end: None,
             ended: Some(ended),
         }
@@ -383,6 +387,27 @@ impl AdaptedSessions {
         }
     }
 
+    /// Sessions that want the platform saved.
+    pub(super) fn want_saved(&self) -> Vec<SessionId> {
+        self.sessions.iter().filter(|(_, session)| session.adapter.wants_saved()).map(|(id, _)| *id).collect()
+    }
+
+    /// The platform is not at rest yet, and comes to rest.
+    pub(super) fn wait_for_rest(&mut self, session: SessionId) {
+        if let Some(adapted) = self.get_mut(session) {
+            adapted.waits_for_rest = true;
+        }
+    }
+
+    /// The platform is saved for a session, or is not for a reason.
+    pub(super) fn saved(&mut self, session: SessionId, result: Result<Bytes, SaveError>) {
+        if let Some(adapted) = self.get_mut(session) {
+            adapted.waits_for_rest = false;
+            adapted.adapter.saved(result);
+            self.collect();
+        }
+    }
+
     /// The next input for the hub.
     pub(super) fn next_input(&mut self) -> Option<AdaptedInput> {
         self.inputs.pop_front()
@@ -402,7 +427,9 @@ impl AdaptedSessions {
             session.poll(now);
         }
         self.collect();
-        self.has_inputs() || self.ended().is_some()
+        let wants_saved =
+            |(_, session): &(_, AdaptedSession)| session.adapter.wants_saved() && !session.waits_for_rest;
+        self.has_inputs() || self.ended().is_some() || self.sessions.iter().any(wants_saved)
     }
 
     /// Returns the time at which the first of the peers will have been silent for long, if nothing comes.

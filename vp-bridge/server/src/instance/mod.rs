@@ -192,6 +192,9 @@ impl PlatformThread {
             match wake {
                 // Who had to go meanwhile may have left something to others that can be done now.
                 Some(wake) if self.sessions() == sessions && !self.has_commands() => {
+                    if self.save_for_adapters() {
+                        continue;
+                    }
                     self.look_who_holds_time();
                     self.ask_adapted_partners();
                     self.flush();

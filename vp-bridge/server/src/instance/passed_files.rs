@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags};
 use vp_hub::{DirectMemory, DirectRange};
@@ -10,7 +11,7 @@ use vp_shm::descriptors::Passed;
 use vp_shm::{Bell, Deferred, Region};
 
 use super::quota::{QuotaShare, Quotas, Usage};
-use crate::adapters::{FileTask, SharedPart};
+use crate::adapters::{DirtyPages, FileTask, SharedPart};
 
 /// A mapped region, as the platform's bus reaches it. When it is unmapped all of its file's pages may have to be freed.
 pub(super) struct Mapped(Deferred<(Region, [QuotaShare; 2])>);
@@ -48,6 +49,9 @@ struct PartOf {
     mapped: Rc<Mapped>,
     offset: u64,
     is_writeable: bool,
+    /// Address of the part.
+    address: u64,
+    written: Arc<DirtyPages>,
 }
 
 impl DirectMemory for PartOf {
@@ -56,7 +60,11 @@ impl DirectMemory for PartOf {
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> bool {
-        self.is_writeable && self.mapped.write(self.offset + offset, bytes)
+        let is_done = self.is_writeable && self.mapped.write(self.offset + offset, bytes);
+        if is_done {
+            self.written.note(self.address + offset, bytes.len() as u64);
+        }
+        is_done
     }
 }
 
@@ -107,11 +115,12 @@ impl PassedFiles {
                 self.memories.remove(&memory);
                 Carried::Done
             }
-            FileTask::Share { port, parts } => {
+            FileTask::Share { port, parts, written } => {
                 let direct = |part: SharedPart| {
                     let SharedPart { range, memory, offset, is_writeable } = part;
                     let mapped = self.memories.get(&memory)?.clone();
-                    let memory = Rc::new(PartOf { mapped, offset, is_writeable });
+                    let (address, written) = (range.start, written.clone());
+                    let memory = Rc::new(PartOf { mapped, offset, is_writeable, address, written });
                     Some(DirectRange { range, memory })
                 };
                 Carried::Share(port, parts.into_iter().filter_map(direct).collect())

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use bytes::Bytes;
+use vp_core::Busy;
 use vp_models::platform::SaveError;
 use vp_protocols::native::{ErrorCode, Reply, RequestId, SessionId};
 
@@ -40,6 +41,26 @@ impl PlatformThread {
         self.send(session, told);
         // Time may have moved.
         self.tell();
+    }
+
+    /// Saves the platform for sessions of other protocols that want it. The platform has nothing left to do: what is not at rest now comes to
+    /// no rest by itself, unless time waits for somebody. Returns true if a session was told something.
+    pub(super) fn save_for_adapters(&mut self) -> bool {
+        let mut is_told = false;
+        for session in self.adapted.want_saved() {
+            let is_held = || self.hub.platform().simulation().rest() == Err(Busy::Held);
+            if self.hub.next_time().is_some() || is_held() {
+                self.adapted.wait_for_rest(session);
+                continue;
+            }
+            let mut bytes = self.hub.platform().counted_bytes();
+            let result = self.hub.save_device(&mut bytes).map(|()| Bytes::from_owner(bytes));
+            self.adapted.saved(session, result);
+            is_told = true;
+        }
+        // Time may have moved.
+        self.tell();
+        is_told
     }
 
     /// The platform, saved. Its bytes count among those of its memory.

@@ -15,6 +15,8 @@ pub(super) const MSIX_WINDOW: u64 = 4096;
 pub(super) const MSIX_BAR: u32 = 4;
 /// Bytes of the table of MSI-X: one vector.
 const TABLE: usize = 16;
+/// Bytes of the state of a function.
+pub(super) const FUNCTION_STATE: usize = CONFIGURATION + TABLE;
 /// Offset of its pending bits in the window.
 const PENDING: u32 = 0x800;
 
@@ -97,6 +99,21 @@ impl Function {
         let has_interrupt = self.word(STATUS) & INTERRUPT_STATUS != 0;
         *self = Function::new(self.window);
         self.set_interrupt(has_interrupt);
+    }
+
+    /// State of the function.
+    pub(super) fn state(&self) -> [u8; FUNCTION_STATE] {
+        let mut state = [0; FUNCTION_STATE];
+        state[..CONFIGURATION].copy_from_slice(&self.bytes);
+        state[CONFIGURATION..].copy_from_slice(&self.table);
+        state
+    }
+
+    /// Takes up the state of another one, as far as a driver writes it.
+    pub(super) fn take_up(&mut self, state: &[u8; FUNCTION_STATE]) {
+        self.reset();
+        self.write(0, &state[..CONFIGURATION]);
+        self.table.copy_from_slice(&state[CONFIGURATION..]);
     }
 
     fn word(&self, at: u8) -> u16 {

@@ -3,19 +3,22 @@
 //! Commands are carried out in the order in which they come. Accesses to registers may be under way together, because the hub keeps their
 //! order; each other command waits until those before it are done.
 
+mod features;
 mod function;
 mod interrupts;
 mod memory;
 mod registers;
+mod state;
 mod tasks;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
 use vp_hub::{Completion, Failure, FailureKind, Input, Output, PartyCommand, PortId, Role, Tag};
-use vp_models::platform::PortKind;
+use vp_models::platform::{PortKind, SaveError};
 use vp_protocols::pci;
 use vp_protocols::vfio_user::{
     Capabilities, Connection, DeviceInfo, Errno, Event, IrqInfo, MAX_DATA, MAX_FILES, RegionInfo, Reply,
@@ -24,11 +27,12 @@ use vp_protocols::vfio_user::{
 use vp_shm::descriptors::Passed;
 
 use super::hub_inputs::HubInputs;
-use super::{Adapter, FileTask, SessionEnd, SessionStart};
+use super::{Adapter, DirtyPages, FileTask, SessionEnd, SessionStart};
 use function::{CONFIGURATION, Function, MSIX_BAR, MSIX_WINDOW};
 use interrupts::{INTX, Interrupts, TYPES, UNMASK};
 use memory::{Accesses, MOST_PARTS, Message, PAGE, Parts};
 use registers::RegisterAccess;
+use state::Migration;
 use tasks::Tasks;
 
 /// Regions: `VFIO_PCI_NUM_REGIONS`, <linux/vfio.h>; the first of them are the windows.
@@ -57,6 +61,8 @@ enum Purpose {
     /// For a word of the access that the client began with that number.
     Word(u64),
     Reset(Token),
+    /// To go on from a state that the client has written.
+    Restored(Bytes),
 }
 
 /// The adapter.
@@ -71,6 +77,9 @@ pub(crate) struct VfioUser {
     /// Ports of memory, and their addresses.
     memories: Vec<(PortId, Range<u64>)>,
     hub: HubInputs<Purpose>,
+    migration: Migration,
+    /// Log of what the device writes.
+    written: Arc<DirtyPages>,
     files: VecDeque<FileTask>,
     tasks: Option<Tasks>,
     queue: VecDeque<(Token, Work)>,
@@ -113,6 +122,8 @@ impl VfioUser {
             registers: (PortId(0), 0),
             memories: Vec::new(),
             hub: HubInputs::new(),
+            migration: Migration::default(),
+            written: Arc::default(),
             files: VecDeque::new(),
             tasks: None,
             queue: VecDeque::new(),
@@ -146,6 +157,7 @@ impl VfioUser {
     /// Begins what can be begun.
     fn progress(&mut self) {
         while self.tasks.is_none()
+            && !self.migration.is_under_way()
             && self.words < WORDS
             && let Some((_, work)) = self.queue.front()
         {
@@ -189,6 +201,9 @@ impl VfioUser {
                 .map(|count| Reply::Irq(IrqInfo { index, count, is_level: index == INTX })),
             Request::RegionRead { region, offset, count } => self.read(region, offset, count as usize),
             Request::RegionWrite(write) => return self.write(token, &write),
+            Request::Feature(feature) => return self.feature(token, feature),
+            Request::MigrationRead { most, count } => self.migration.read(most, count),
+            Request::MigrationWrite(data) => self.migration.write(&data),
             Request::RegionInfo { .. } | Request::RegionWriteMulti(_) => Err(Errno::EINVAL),
             Request::Other { command, .. } => Err(refusal(command)),
         };
@@ -235,6 +250,7 @@ impl VfioUser {
             }
             Some(Purpose::Word(access)) => self.word_done(access, result),
             Some(Purpose::Reset(token)) => self.reset_done(token, result.is_ok()),
+            Some(Purpose::Restored(all)) => self.loaded(all, result),
             None => {}
         }
         self.progress();
@@ -246,6 +262,7 @@ impl VfioUser {
             return self.connection.fail(token, Errno::EIO);
         }
         self.function.reset();
+        self.migration = Migration::default();
         self.share(token, Reply::Done);
     }
 
@@ -258,10 +275,13 @@ impl VfioUser {
     }
 
     fn send_accesses(&mut self) {
-        let connection = &mut self.connection;
+        let (connection, written) = (&mut self.connection, &self.written);
         self.accesses.send(|message| match message {
             Message::Read { address, count } => connection.read_memory(address, count),
-            Message::Write { address, data } => connection.write_memory(address, data),
+            Message::Write { address, data } => {
+                written.note(address, data.len() as u64);
+                connection.write_memory(address, data)
+            }
         });
         self.take_done();
     }
@@ -283,18 +303,18 @@ impl Work {
     fn bytes(&self) -> usize {
         match self {
             Work::Request(Request::RegionWrite(write), _) => write.data.len(),
+            Work::Request(Request::MigrationWrite(data), _) => data.len(),
+            Work::Request(Request::Feature(feature), _) => feature.data.len(),
             Work::Request(Request::Other { payload, .. }, _) => payload.len(),
             _ => 0,
         }
     }
 }
 
-/// The reason for which a command is refused that this server does not know: features as the kernel does, which has none of them for
-/// most devices.
+/// The reason for which a command is refused that this server does not know.
 fn refusal(command: u16) -> Errno {
     use vp_protocols::vfio_user::Command;
     match Command::new(command) {
-        Some(Command::Feature) => Errno::ENOTTY,
         Some(_) => Errno::ENOTSUP,
         None => Errno::ENOSYS,
     }
@@ -402,6 +422,14 @@ impl Adapter for VfioUser {
         self.progress();
     }
 
+    fn wants_saved(&self) -> bool {
+        self.migration.is_saving()
+    }
+
+    fn saved(&mut self, result: Result<Bytes, SaveError>) {
+        self.stopped(result);
+    }
+
     fn is_signalled(&mut self, eventfd: u32) {
         if eventfd == UNMASK {
             let due = self.interrupts.set_mask(false, &self.function);
@@ -422,11 +450,12 @@ impl Adapter for VfioUser {
     }
 
     fn owes_answers(&self) -> bool {
-        self.accesses.is_empty() && !(self.queue.is_empty() && self.hub.commands.is_empty())
+        let is_idle = self.queue.is_empty() && self.hub.commands.is_empty() && !self.migration.is_under_way();
+        self.accesses.is_empty() && !is_idle
     }
 
     fn is_under_way(&self) -> bool {
-        !self.accesses.is_empty() || !self.hub.commands.is_empty()
+        !self.accesses.is_empty() || !self.hub.commands.is_empty() || self.migration.is_under_way()
     }
 
     fn gone(&self) -> SessionEnd {

@@ -38,6 +38,9 @@ impl VfioUser {
         if count == 0 || count > MOST_REGISTER_BYTES || !is_whole || end.is_none() {
             return self.connection.fail(token, Errno::EINVAL);
         }
+        if !self.migration.is_running() {
+            return self.connection.fail(token, Errno::EBUSY);
+        }
         let skipped = (offset % 4) as usize;
         let words = (skipped + count).div_ceil(4);
         let access = RegisterAccess {

@@ -23,18 +23,26 @@ pub(super) enum Then {
     Map(DmaMap, u64),
     /// The eventfd is in use.
     Eventfd(u32),
+    /// The device has another state.
+    GoOn,
     Reply(Reply),
 }
 
 impl VfioUser {
     /// Shows the device the memory that it may reach, and then answers.
     pub(super) fn share(&mut self, token: Token, reply: Reply) {
+        self.share_then(token, Then::Reply(reply));
+    }
+
+    /// Shows the device the memory that it may reach, and then does more.
+    pub(super) fn share_then(&mut self, token: Token, then: Then) {
         let is_master = self.function.is_bus_master();
         for (port, addresses) in &self.memories {
             let parts = if is_master { self.parts.shared(addresses) } else { Vec::new() };
-            self.files.push_back(FileTask::Share { port: *port, parts });
+            let written = self.written.clone();
+            self.files.push_back(FileTask::Share { port: *port, parts, written });
         }
-        self.begin_tasks(token, self.memories.len(), Then::Reply(reply));
+        self.begin_tasks(token, self.memories.len(), then);
     }
 
     pub(super) fn begin_tasks(&mut self, token: Token, left: usize, then: Then) {
@@ -51,6 +59,12 @@ impl VfioUser {
             (Then::Map(map, memory), result) => {
                 self.parts.add(map, result.is_ok().then_some(memory));
                 self.share(token, Reply::Done);
+            }
+            (Then::GoOn, Err(why)) => self.refuse_state(&why, Errno::EINVAL),
+            (Then::GoOn, Ok(())) => {
+                let due = self.interrupts.configured(&self.function);
+                self.ring(due);
+                self.go_on();
             }
             (_, Err(_)) => self.connection.fail(token, Errno::EINVAL),
             (Then::Eventfd(eventfd), Ok(())) => {
