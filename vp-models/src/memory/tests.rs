@@ -30,6 +30,7 @@ fn axi() -> AxiConfig {
         duplex: false,
         seed: 1,
         write_overlap: false,
+        write_gathering: None,
     }
 }
 

@@ -8,7 +8,7 @@
 use super::config::Config;
 use super::register_variant::RegisterVariant;
 use crate::bus::axi::IntakeStage::{self, Fifo, Register, Skid};
-use crate::bus::axi::{RegisterKind, WriteLanes, WritePathConfig};
+use crate::bus::axi::{RegisterKind, WriteGathering, WriteLanes, WritePathConfig};
 use crate::bus::csb::CsbTiming;
 use serde::{Deserialize, Serialize};
 
@@ -65,16 +65,13 @@ pub struct BdmaTiming {
     pub launch: u32,
     /// From the taking of a beat out of the latency FIFO to its write address, if that waits for nothing else.
     pub output: u32,
-    /// Bytes that the memory interface gathers before the first of them has its write address; nothing if each
-    /// burst has its own at once.
-    pub gathered: Option<u32>,
     /// Room of the latency FIFO, in beats of 64 bytes.
     pub credits: u32,
     /// From the last write acknowledgement of a group to its interrupt on the pin.
     pub done_to_interrupt: u32,
 }
 
-/// RUBIK's shape in time. Read off its RTL; not measured.
+/// RUBIK's shape in time. Read off its RTL, and off layers on nv_full.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RubikTiming {
     /// From a read of the register file to the write address of its atoms.
@@ -83,6 +80,10 @@ pub struct RubikTiming {
     pub credits: u32,
     /// Pairs of atoms between the register file and the write port.
     pub write_fifo: u32,
+    /// What the memory interface gathers of its writes, if it does so.
+    pub gathering: Option<WriteGathering>,
+    /// From the last write acknowledgement of a layer to its interrupt on the pin.
+    pub done_to_interrupt: u32,
 }
 
 /// The convolution pipeline's shape in time, beyond what its mechanisms say.
@@ -229,9 +230,11 @@ pub struct WriteRoom {
 }
 
 /// Cycles by which nvdlav1 writes an atom later than master: of SDP, and of PDP. Its datapaths compute three formats and have more
-/// registers; measured on one layer each (int16).
-const NVDLAV1_SDP_LATER: u32 = 13;
-const NVDLAV1_PDP_LATER: u32 = 5;
+/// registers; of a single beat, and measured on one layer each (int16), whose last beats come in blocks of four and of two.
+const NVDLAV1_SDP_LATER: u32 = 10;
+const NVDLAV1_PDP_LATER: u32 = 4;
+/// Cycles by which SDP starts later with the sums of nvdlav1's array.
+const NVDLAV1_TO_SDP_LATER: u32 = 3;
 
 impl RtlTree {
     /// The tree in which a configuration was published: `nv_small` and `nv_full` have branches of their own; the others
@@ -266,7 +269,7 @@ impl Timing {
             pdp: built.pdp(),
             cdp: built.cdp(),
             bdma: built.bdma(),
-            rubik: RubikTiming { output: 8, credits: 80, write_fifo: 4 },
+            rubik: built.rubik(),
             conv: built.conv(),
         }
     }
@@ -357,7 +360,7 @@ impl Built<'_> {
     ///
     /// RTL, branch nv_small: `NV_NVDLA_NOCIF_DRAM_WRITE_IG_bpt.v`, pipe_p1 and p2 without a skid register, its dfifo with the registers
     /// around it; `_arb.v`, pipe_p1 with its skid register. `master`: `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, pipes of two items each, for data as well;
-    /// `_arb.v`, one command. Of nvdlav1, which gathers up to four beats, it is not modelled.
+    /// `_arb.v`, one command. Nvdlav1 gathers up to four beats ([`WriteGathering`](crate::bus::axi::WriteGathering)).
     fn write_path(self, lanes: WriteLanes) -> Option<WritePathConfig> {
         // A layer writes to either memory.
         let mut interfaces = std::iter::once(self.config.primary()).chain(self.config.secondary());
@@ -472,12 +475,26 @@ impl Built<'_> {
         BdmaTiming {
             // Two registers fewer before the way of any read than an RDMA has; seen on nv_full.
             launch: self.dma_start() - 2,
-            // Of nvdlav1 from the last beat gathered, seen; elsewhere the registers on the way.
+            // Of nvdlav1 seen; elsewhere the registers on the way.
             output: if is_nvdlav1 { 17 } else { 6 },
-            // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, `_arb.v`.
-            gathered: is_nvdlav1.then_some(256),
             credits: 245,
             done_to_interrupt: 11,
+        }
+    }
+
+    fn rubik(self) -> RubikTiming {
+        let is_nvdlav1 = self.tree == RtlTree::Nvdlav1;
+        RubikTiming {
+            // Of nvdlav1 seen; elsewhere the registers on the way.
+            output: if is_nvdlav1 { 22 } else { 8 },
+            credits: 80,
+            write_fifo: 4,
+            gathering: is_nvdlav1.then_some(WriteGathering {
+                beat: self.config.primary().width_bytes,
+                block: 8 * self.atom(),
+            }),
+            // One register less than an engine with a write DMA of its own (`NV_NVDLA_RUBIK_intr.v`).
+            done_to_interrupt: self.done_to_interrupt() - u32::from(is_nvdlav1),
         }
     }
 
@@ -514,7 +531,12 @@ impl Built<'_> {
             },
             data_to_interrupt: 4,
             weight_to_interrupt: 12,
-            to_sdp: 29 - u32::from(tree == RtlTree::NvSmall),
+            to_sdp: match tree {
+                RtlTree::NvSmall => 28,
+                RtlTree::Master => 29,
+                // Read off one convolution, of a position and 16 kernels.
+                RtlTree::Nvdlav1 => 29 + NVDLAV1_TO_SDP_LATER,
+            },
             sdp_credits: config.mac_atomic_k * (config.mac_atomic_c / config.mac_atomic_k.max(1)).clamp(2, 4),
             // RTL of both trees: CSC can issue a package 47 cycles after the last package of a stripe whose first atom SDP
             // then takes at once, where CACC hands over an element a cycle (`NV_NVDLA_CACC_delivery_buffer`,

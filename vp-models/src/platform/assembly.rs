@@ -591,5 +591,6 @@ fn axi_config(
         duplex: memory.duplex,
         seed: memory.seed,
         write_overlap: device.writes_overlap(),
+        write_gathering: device.gathers_writes(interface.width_bytes),
     }
 }

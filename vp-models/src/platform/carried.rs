@@ -1,7 +1,7 @@
 //! The device that a platform carries: which there are, and what the platform asks of their descriptions.
 
 use super::description::DescriptionError;
-use crate::bus::axi::PipelineConfig;
+use crate::bus::axi::{PipelineConfig, WriteGathering};
 use crate::device::{Device, Identity, MemoryInterface, Wiring};
 use crate::fpga_ai_suite::Architecture;
 use crate::nvdla::NvdlaDescription;
@@ -107,6 +107,17 @@ impl DeviceDescription {
             // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_arb.v`: the buffer holds four beats, and 64 bytes are one.
             DeviceDescription::Nvdla(nvdla) => nvdla.rtl == RtlTree::Nvdlav1,
             DeviceDescription::FpgaAiSuite(_) | DeviceDescription::Outside(_) => true,
+        }
+    }
+
+    /// What its memory interfaces, so many bytes wide, gather before a write client asks the arbiter.
+    pub(super) fn gathers_writes(&self, beat: u32) -> Option<WriteGathering> {
+        match self {
+            // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, ftran_size: eight atoms of 32 bytes, aligned.
+            DeviceDescription::Nvdla(nvdla) if nvdla.rtl == RtlTree::Nvdlav1 => {
+                Some(WriteGathering { beat, block: 8 * nvdla.config.memory_atom })
+            }
+            _ => None,
         }
     }
 

@@ -454,6 +454,7 @@ mod tests {
             duplex: false,
             seed: 0,
             write_overlap: false,
+            write_gathering: None,
         };
         let interconnect = Interconnect::new(&sim, "axi", config, Rc::new(Ram::new(0..0x10000)));
         for id in 0..clients {

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! * `read_client` and `write_client` are what a stream and its interface share; a write client has registers of its own in front of the
-//!   arbiter (`write_path`). `arbiter` chooses among them, one address a cycle.
+//!   arbiter (`write_path`; `write_gathering` where the interface gathers beats). `arbiter` chooses among them, one address a cycle.
 //! * `channel` moves what is chosen on through the registers (`pipeline`, `outstanding`) to the bus, in either direction, and calls `Direction::issue` there.
 //! * `responder` says when a burst is answered, by [`AxiConfig`] or a [`TimedPort`]. Data is an [`AxiTarget`]'s, in this process or behind a socket.
 //! * `read` has the data bus, `write` the data's way to the memory and the responses. Where a partner with a clock is the memory, its
@@ -47,6 +47,7 @@ mod timed;
 mod turn;
 mod write;
 mod write_client;
+mod write_gathering;
 mod write_path;
 mod write_stream;
 
@@ -68,6 +69,8 @@ pub use target::{Answer, AxiTarget, Completion, Unmapped};
 pub use timed::{Served, TimedPort};
 pub(crate) use turn::WeightedRoundRobin;
 pub use vp_types::AxiChannel;
+pub(crate) use write_gathering::WriteGatherer;
+pub use write_gathering::WriteGathering;
 pub use write_path::{Begin, WriteLanes, WritePathConfig};
 pub use write_stream::WriteStream;
 
@@ -104,6 +107,8 @@ pub struct AxiConfig {
     pub seed: u64,
     /// True if a write client's next burst enters its buffer at the arbiter while the previous one leaves it.
     pub write_overlap: bool,
+    /// What the interface gathers before a write client asks the arbiter, if it does so.
+    pub write_gathering: Option<WriteGathering>,
 }
 
 impl AxiConfig {

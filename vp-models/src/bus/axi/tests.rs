@@ -240,6 +240,7 @@ fn run(case: &Case, stepwise: bool) -> Outcome {
         duplex: case.duplex,
         seed: 7,
         write_overlap: false,
+        write_gathering: None,
     };
     let ram = Ram::new(0..MEMORY);
     let pattern: Vec<u8> = (0..MEMORY).map(|at| (at * 7 + at / 251) as u8).collect();

@@ -2,6 +2,7 @@
 
 use super::arbiter::Client;
 use super::bytes::Bytes;
+use super::write_gathering::WriteGatherer;
 use super::write_path::WritePath;
 use super::{AxiConfig, Burst, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -31,12 +32,17 @@ pub(super) enum WriteKind {
         /// Time for which complete bursts have waited.
         stalled: Cell<Time>,
     },
+    /// A client whose beats the interface gathers in blocks.
+    Gatherer(Box<RefCell<WriteGatherer>>),
     /// A master outside, which makes its bursts itself and is answered at its pins: its next burst, and the time of its request.
     Outside(Cell<(Option<Burst>, Option<Time>)>),
 }
 
 impl WriteKind {
     pub(super) fn buffer(config: &AxiConfig) -> WriteKind {
+        if let Some(gathering) = config.write_gathering {
+            return WriteKind::Gatherer(Box::new(RefCell::new(WriteGatherer::new(config.period, gathering))));
+        }
         WriteKind::Buffer {
             fill: if config.write_overlap { Time::ZERO } else { config.period },
             free: Cell::default(),
@@ -158,9 +164,12 @@ impl WriteClient {
 
     // What the engine's side does.
 
-    /// Announces the bursts of a line.
-    pub(super) fn begin_line(&self, bursts: impl Iterator<Item = Burst>) {
+    /// Announces the bursts of a line of so many bytes at `address`.
+    pub(super) fn begin_line(&self, address: u64, bytes: u32, bursts: impl Iterator<Item = Burst>) {
         self.planned.borrow_mut().extend(bursts);
+        if let WriteKind::Gatherer(gatherer) = &self.kind {
+            gatherer.borrow_mut().begin_line(address, bytes);
+        }
         if let Some(path) = self.path() {
             path.borrow_mut().begin_line();
         }
@@ -170,6 +179,9 @@ impl WriteClient {
     /// that is later. Returns false if no burst was announced for it; it is then dropped.
     pub(super) fn fill(&self, due: Time, mut bytes: &[u8]) -> bool {
         let (mut planned, mut data) = (self.planned.borrow_mut(), self.data.borrow_mut());
+        if let WriteKind::Gatherer(gatherer) = &self.kind {
+            gatherer.borrow_mut().put(due, bytes.len());
+        }
         while !bytes.is_empty() {
             let Some(&burst) = planned.front() else { return false };
             let missing = (burst.bytes - self.filled.get()) as usize;
@@ -196,6 +208,9 @@ impl WriteClient {
 
     /// Drops what was put and completes no burst.
     pub(super) fn drop_incomplete(&self) {
+        if let WriteKind::Gatherer(gatherer) = &self.kind {
+            gatherer.borrow_mut().abandon();
+        }
         self.data.borrow_mut().drop_last(self.filled.take() as usize);
     }
 
@@ -219,6 +234,7 @@ impl WriteClient {
         match &self.kind {
             WriteKind::Outside(next) => next.get().1,
             WriteKind::Path(path) => path.borrow().asks(),
+            WriteKind::Gatherer(gatherer) => gatherer.borrow().asks(),
             WriteKind::Buffer { fill, free, .. } => {
                 let queue = self.queue.borrow();
                 let Complete { burst, due } = queue.front()?;
@@ -237,6 +253,7 @@ impl WriteClient {
             next.unwrap_or_else(|| unreachable!("a client is granted what it asks for"));
         match &self.kind {
             WriteKind::Path(path) => path.borrow_mut().granted(now),
+            WriteKind::Gatherer(gatherer) => gatherer.borrow_mut().granted(now, burst.beats),
             WriteKind::Buffer { free, last_granted, stalled, .. } => {
                 let since = due.max(last_granted.replace(now));
                 stalled.set(stalled.get() + now.since(since));
@@ -263,6 +280,7 @@ impl WriteClient {
     pub(super) fn take_stalled(&self) -> Time {
         match &self.kind {
             WriteKind::Path(path) => path.borrow_mut().take_stalled(),
+            WriteKind::Gatherer(gatherer) => gatherer.borrow_mut().take_stalled(),
             WriteKind::Buffer { stalled, .. } => stalled.take(),
             WriteKind::Outside(_) => Time::ZERO,
         }
@@ -308,6 +326,7 @@ impl WriteClient {
         at.at_rest(is_put && has_gone && is_over, "a write is under way")?;
         match kind {
             WriteKind::Path(path) => path.borrow_mut().checkpoint(at)?,
+            WriteKind::Gatherer(gatherer) => gatherer.borrow_mut().checkpoint(at)?,
             WriteKind::Buffer { fill: _, free, last_granted, stalled } => {
                 at.cell(free)?;
                 at.cell(last_granted)?;

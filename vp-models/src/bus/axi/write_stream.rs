@@ -62,7 +62,7 @@ impl WriteStream {
     pub fn line(&self, address: u64, bytes: u32) {
         let axi = self.interconnect.config();
         let line = bursts(self.client.id, axi.on_the_bus(address), bytes, axi.beat_bytes, axi.burst_beats);
-        self.client.begin_line(line);
+        self.client.begin_line(axi.on_the_bus(address), bytes, line);
     }
 
     /// Puts the next piece into the announced bursts. The bursts that it completes are sent at `due`, and not

@@ -33,24 +33,7 @@ pub(super) struct Outlet {
     capacity: u32,
     under_way: Cell<u32>,
     passed: Event,
-    sim: Sim,
-    cycle: Time,
-    gathered: Option<u32>,
 }
-
-/// Bytes of a line that the memory interface gathers, up to a boundary.
-#[derive(Default)]
-struct Gathered {
-    /// Address of the next byte, and number of bytes of the line that are to come.
-    address: u64,
-    left: u32,
-    bytes: Vec<u8>,
-    /// Time at which the bytes behind may follow those that left last.
-    free: Time,
-}
-
-/// Cycles from a beat's leaving the interface's buffer to the entry of the one that takes its place.
-const REFILL: u64 = 2;
 
 impl Outlet {
     pub(super) fn new(sim: &Sim, ports: &MemoryPorts, cycle: Time, timing: &Timing) -> Rc<Outlet> {
@@ -65,9 +48,6 @@ impl Outlet {
             capacity: buffer.max(1),
             under_way: Cell::new(0),
             passed: sim.event("nvdla.bdma.passed"),
-            sim: sim.clone(),
-            cycle,
-            gathered: timing.bdma.gathered,
         });
         sim.server("nvdla.bdma.write", outlet.clone().write());
         outlet
@@ -108,33 +88,15 @@ impl Outlet {
         self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled())
     }
 
-    /// Sends some bytes of a line, or keeps them until those that go with them are there.
-    async fn gather(&self, stream: &WriteStream, gathered: &mut Gathered, beat: &[u8]) {
-        let Some(size) = self.gathered else { return stream.put(beat).await };
-        gathered.bytes.extend(beat);
-        gathered.address = gathered.address.wrapping_add(beat.len() as u64);
-        gathered.left = gathered.left.saturating_sub(beat.len() as u32);
-        if gathered.left > 0 && !gathered.address.is_multiple_of(u64::from(size)) {
-            return;
-        }
-        self.sim.wait_until(gathered.free).await;
-        let beats = gathered.bytes.len().div_ceil(BEAT) as u64;
-        gathered.free = self.sim.now() + self.cycle * (beats + REFILL);
-        stream.put(&gathered.bytes).await;
-        gathered.bytes.clear();
-    }
-
     async fn write(self: Rc<Self>) {
         let mut stream = &self.streams[0];
-        let mut gathered = Gathered::default();
         loop {
             match self.pipeline.next().await {
                 Item::Line(port, address, bytes) => {
                     stream = &self.streams[port];
                     stream.line(address, bytes);
-                    (gathered.address, gathered.left) = (address, bytes);
                 }
-                Item::Data(beat, bytes) => self.gather(stream, &mut gathered, &beat[..bytes]).await,
+                Item::Data(beat, bytes) => stream.put(&beat[..bytes]).await,
             }
             self.under_way.set(self.under_way.get() - 1);
             self.passed.notify_delta();
@@ -144,17 +106,7 @@ impl Outlet {
 
 impl Outlet {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Outlet {
-            ports: _,
-            streams,
-            pipeline,
-            capacity: _,
-            under_way,
-            passed: _,
-            sim: _,
-            cycle: _,
-            gathered: _,
-        } = self;
+        let Outlet { ports: _, streams, pipeline, capacity: _, under_way, passed: _ } = self;
         at.at_rest(under_way.get() == 0, "BDMA has yet to write")?;
         pipeline.checkpoint(at)?;
         streams.iter().try_for_each(|stream| stream.checkpoint(at))

@@ -28,6 +28,10 @@ pub struct Hardware {
     /// Output positions of a stripe, unless fewer are left: between these two, see
     /// [`stripes`](super::csc::stripes::stripes).
     pub stripe: (u32, u32),
+    /// Cycles of a package, at least.
+    pub shortest_package: u32,
+    /// Number of int8 kernels whose weights are loaded in a cycle; of two bytes it is one.
+    pub int8_kernels_loaded: u32,
     /// Output positions of a stripe of an image, unless fewer are left.
     pub image_stripe: u32,
     /// Weights may be compressed.
@@ -43,8 +47,9 @@ impl From<&Config> for Hardware {
         let kernels = config.mac_atomic_k;
         let full = config.family() == Family::Full;
         let (stripe, image_stripe) = match (full, config.mac_atomic_c / kernels.max(1)) {
-            // nv_full multiplies 16 kernels of two bytes at once, or two times as many of one.
-            (true, _) => ((kernels / 2, kernels), kernels),
+            // nv_full multiplies 16 kernels of two bytes at once, or two times as many of one (RTL, branch nvdlav1,
+            // `NV_NVDLA_CSC_sg.v:2931`, lower_limit_w, `:2945`, upper_limit_w).
+            (true, _) => ((kernels / 2, kernels), 2 * kernels),
             // A stripe of an image must begin with an entry of the buffer, which holds four times as many
             // elements as there are kernels (RTL, branch master, `NV_NVDLA_CSC.h`).
             (false, 4..) => ((kernels, 2 * kernels), 4 * kernels),
@@ -60,6 +65,10 @@ impl From<&Config> for Hardware {
             entry_bytes: config.cbuf_entry_bytes(),
             surfaces_at_once: if full { 2 } else { 1 },
             stripe,
+            // RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v:7243`, dat_max_cycles; elsewhere `CSC_MIN_STRIPE`.
+            shortest_package: if full { 10 } else { stripe.0 },
+            // RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v:7252`, wt_cycles; `NV_NVDLA_CSC_wl.v:4017`, stripe_length.
+            int8_kernels_loaded: if full { 2 } else { 1 },
             image_stripe,
             compression: config.weight_compression,
             winograd: config.winograd,
@@ -72,6 +81,11 @@ impl Hardware {
     /// Kernels that are multiplied at once.
     pub const fn group_kernels(&self, precision: Precision) -> u32 {
         self.int8_kernels / precision.bytes() as u32
+    }
+
+    /// Cycles in which the weights of so many kernels are loaded.
+    pub const fn loading(&self, precision: Precision, kernels: u32) -> u32 {
+        if precision.bytes() == 1 { kernels.div_ceil(self.int8_kernels_loaded) } else { kernels }
     }
 
     /// Elements of an atom.

@@ -16,6 +16,7 @@ use super::glb::InterruptSource;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
 use super::registers::{Group, rbk as reg};
+use super::timing::Timing;
 use crate::bus::axi::ReadStreamConfig;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::{Datapath, Work};
@@ -83,7 +84,7 @@ impl Engine for Rubik {
         control.count(group, reg::D_PERF_ENABLE::PERF_EN, &counts);
         // Not measured: the next layer waits for the interrupt.
         let ends = sim.now();
-        Streamed { ends, next: ends + self.common.cycles(timing.done_to_interrupt) }
+        Streamed { ends, next: ends + self.common.cycles(timing.rubik.done_to_interrupt) }
     }
 
     /// RUBIK has one enable bit for both.
@@ -104,13 +105,14 @@ impl Rubik {
     pub(crate) fn new(around: &EngineContext<'_>, control: Rc<Control>) -> Rubik {
         let EngineContext { cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
+        let own = Timing { done_to_interrupt: timing.rubik.done_to_interrupt, ..timing.clone() };
         let credits = ReadStreamConfig {
             capacity: timing.rubik.credits * 2 * hardware.atom as u32,
             lines: u32::MAX,
             credit_return: cycle * u64::from(timing.credit_return),
         };
         Rubik {
-            common: Common::new(around, control.clone(), control),
+            common: Common::new(&EngineContext { timing: &own, ..*around }, control.clone(), control),
             hardware,
             input: ReadDma::new(ports, "nvdla.rbk", read_id::RUBIK, credits),
             output: WriteDma::new(
@@ -140,7 +142,7 @@ impl Rubik {
     async fn reorder(&self, layer: &RubikLayer) {
         let Common { sim, timing, cycle, occupancy, .. } = &self.common;
         let stream = self.input.stream(layer.source.ram);
-        let mut drain = Drain::new(&timing.rubik);
+        let mut drain = Drain::new(layer, &timing.rubik);
         let mut free = [0; BANKS];
         let (mut bytes, mut due) = (Vec::new(), Vec::new());
         self.output.start(layer.destination.ram, timing::writes(layer), *cycle);

@@ -4,11 +4,14 @@
 //! up to 8 pixels of up to 8 channel blocks, otherwise up to 64 pixels of a surface. Two atoms enter it and two leave it
 //! in a cycle, not across the end of a row. The write port takes two atoms a cycle too, and a cycle for each request.
 //!
-//! RTL: `NV_NVDLA_RUBIK_seq_gen` (requests), `rf_ctrl` (banks), `wr_req` (write port).
+//! RTL: `NV_NVDLA_RUBIK_seq_gen` (requests), `rf_ctrl` (banks), `wr_req` (write port); branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, pipe_p1
+//! and p2 in front of the interface.
 
 use super::layer::{Mode, RubikLayer};
+use crate::bus::axi::{WriteGatherer, WriteGathering};
 use crate::nvdla::timing::RubikTiming;
 use std::collections::VecDeque;
+use vp_core::Time;
 
 /// Pixels, and channel blocks, of a tile in contraction.
 pub(super) const STEPS: u32 = 8;
@@ -150,6 +153,65 @@ fn write_address(layer: &RubikLayer, tile: &Tile, row: u32) -> u64 {
     place.base.wrapping_add(times(line, place.line_stride)).wrapping_add(offset)
 }
 
+/// Items in pipe_p1 and pipe_p2 of the memory interface, each with a skid register.
+const ITEMS: usize = 4;
+/// Cycles from an item's entry into pipe_p1 until it leaves pipe_p2.
+const THROUGH: u64 = 2;
+/// Cycles from there until the interface can make a beat of the bus of it.
+const DATA_FIFO: u64 = 2;
+
+/// The memory interface as the write port sees it, if the arbiter is always free: how long it takes no item.
+struct Interface {
+    gatherer: WriteGatherer,
+    /// Times at which the last items leave pipe_p2, and their number.
+    left: [u64; ITEMS],
+    items: usize,
+    entered: u64,
+}
+
+impl Interface {
+    const PERIOD: Time = Time::ps(1);
+
+    fn new(gathering: WriteGathering) -> Interface {
+        let gatherer = WriteGatherer::new(Interface::PERIOD, gathering);
+        Interface { gatherer, left: [0; ITEMS], items: 0, entered: 0 }
+    }
+
+    /// Returns the cycle in which an item that is there from `from` on enters.
+    fn enter(&mut self, from: u64) -> u64 {
+        let room = if self.items >= ITEMS { self.left[self.items % ITEMS] + 1 } else { 0 };
+        self.entered = from.max(room).max(self.entered + 1);
+        self.entered
+    }
+
+    fn leave(&mut self, from: u64) -> u64 {
+        let before = if self.items > 0 { self.left[(self.items - 1) % ITEMS] + 1 } else { 0 };
+        let left = (self.entered + THROUGH).max(before).max(from);
+        self.left[self.items % ITEMS] = left;
+        self.items += 1;
+        left
+    }
+
+    /// Returns the cycle in which a line's header, which is there from `from` on, enters.
+    fn line(&mut self, from: u64, address: u64, bytes: u32) -> u64 {
+        let at = self.enter(from);
+        self.leave(self.gatherer.line_gone().as_ps());
+        self.gatherer.begin_line(address, bytes);
+        at
+    }
+
+    /// Returns the cycle in which some of its bytes, which are there from `from` on, enter.
+    fn data(&mut self, from: u64, bytes: usize) -> u64 {
+        let at = self.enter(from);
+        let left = self.leave(0);
+        self.gatherer.put(Interface::PERIOD * (left + DATA_FIFO + 1), bytes);
+        while let Some(asks) = self.gatherer.asks() {
+            self.gatherer.granted(asks, 1);
+        }
+        at
+    }
+}
+
 /// Times at which atoms leave, in cycles from the start of simulation.
 pub(super) struct Drain {
     timing: RubikTiming,
@@ -158,23 +220,29 @@ pub(super) struct Drain {
     port: u64,
     /// Time at which each pair in the FIFO between register file and write port leaves it.
     fifo: VecDeque<u64>,
-    /// Atoms that are left of the present write request.
+    /// The write requests, and the atoms that are left of the present one.
+    lines: Box<dyn Iterator<Item = (u64, u32)>>,
     left: u32,
+    interface: Option<Interface>,
 }
 
 impl Drain {
-    pub(super) fn new(timing: &RubikTiming) -> Drain {
-        Drain { timing: timing.clone(), file: 0, port: 0, fifo: VecDeque::new(), left: 0 }
+    pub(super) fn new(layer: &RubikLayer, timing: &RubikTiming) -> Drain {
+        Drain {
+            timing: timing.clone(),
+            file: 0,
+            port: 0,
+            fifo: VecDeque::new(),
+            lines: Box::new(writes(layer)),
+            left: 0,
+            interface: timing.gathering.map(Interface::new),
+        }
     }
 
     /// A tile is complete at `filled`. Gives when its bank is free, and adds when each of its atoms can be at the
     /// memory interface.
     pub(super) fn tile(&mut self, layer: &RubikLayer, tile: &Tile, filled: u64, due: &mut Vec<u64>) -> u64 {
         let (rows, atoms) = tile.rows(layer);
-        let request = match layer.mode {
-            Mode::Contract { x, .. } if x <= STEPS => layer.width * x,
-            _ => atoms,
-        };
         self.file = self.file.max(filled);
         for _ in 0..rows {
             for pair in (0..atoms).step_by(2) {
@@ -184,12 +252,18 @@ impl Drain {
                     self.file = self.file.max(room);
                 }
                 let count = 2.min(atoms - pair);
-                if self.left == 0 {
-                    self.left = request;
-                    self.port = self.port.max(self.file) + 1;
+                if self.left == 0
+                    && let Some((address, bytes)) = self.lines.next()
+                {
+                    self.left = bytes / layer.atom as u32;
+                    let from = self.port.max(self.file);
+                    let at = self.interface.as_mut().map_or(from, |it| it.line(from, address, bytes));
+                    self.port = at + 1;
                 }
                 self.left = self.left.saturating_sub(count);
-                self.port = self.port.max(self.file + 1);
+                let from = self.port.max(self.file + 1);
+                let bytes = count as usize * layer.atom;
+                self.port = self.interface.as_mut().map_or(from, |it| it.data(from, bytes));
                 self.fifo.push_back(self.port);
                 due.extend((0..count).map(|_| self.port + u64::from(self.timing.output)));
                 self.file += 1;
@@ -206,7 +280,8 @@ mod tests {
     use super::*;
     use crate::nvdla::cube::Ram;
 
-    const TIMING: RubikTiming = RubikTiming { output: 8, credits: 80, write_fifo: 4 };
+    const TIMING: RubikTiming =
+        RubikTiming { output: 8, credits: 80, write_fifo: 4, gathering: None, done_to_interrupt: 11 };
 
     fn layer(mode: Mode, element: usize, width: u32, channels: u32) -> RubikLayer {
         let place =
@@ -217,7 +292,7 @@ mod tests {
 
     /// From the first read of the register file to the last write, and what it takes, if each tile is there at once.
     fn drained(layer: &RubikLayer) -> u64 {
-        let (mut drain, mut due) = (Drain::new(&TIMING), Vec::new());
+        let (mut drain, mut due) = (Drain::new(layer, &TIMING), Vec::new());
         for tile in tiles(layer) {
             drain.tile(layer, &tile, 0, &mut due);
         }

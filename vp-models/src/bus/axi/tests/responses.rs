@@ -19,6 +19,7 @@ fn interconnect(simulation: &Simulation, memory: Memory) -> (Rc<Interconnect>, R
         duplex: false,
         seed: 7,
         write_overlap: false,
+        write_gathering: None,
     };
     let ram = Ram::new(0..MEMORY);
     let slow = Rc::new(Slow { sim: sim.clone(), ram, memory, answers: RefCell::default() });

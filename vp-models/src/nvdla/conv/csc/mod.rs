@@ -261,7 +261,8 @@ impl Csc {
                 let ordered = self.ordered(layer, batched.clone(), weights);
                 batch = Some(Batch::new(self.array, shape, &activations, (&ordered, &layer.order)));
             }
-            let loading = self.cycle * u64::from(layer.kernels_of(group).max(2));
+            let loading = self.hardware.loading(layer.precision, layer.kernels_of(group));
+            let loading = self.cycle * u64::from(loading.max(2));
             self.sim.wait_until(free.max(loaded + loading)).await;
             if group == 0 && !self.late_arrays(layer, arrays).await {
                 return false;
@@ -356,6 +357,7 @@ impl Csc {
     /// of the last package as its stripe has positions.
     async fn stripes(&self, layer: &CscLayer, turn: &KernelTurn, batch: &mut Batch<'_>) -> (Time, Time) {
         let kernels = layer.kernels_of(turn.group);
+        let loading = self.hardware.loading(layer.precision, kernels);
         let first = (turn.index * layer.group_kernels) as usize;
         let columns = first..first + kernels as usize;
         let positions = layer.all_positions();
@@ -364,8 +366,8 @@ impl Csc {
         while position < positions {
             for length in stripes::stripes(layer.run, layer.stripe) {
                 let cycles = length * layer.cycles_each();
-                let package = u64::from(stripes::package_cycles(cycles, kernels, self.hardware.stripe.0));
-                let package = self.cycle * package;
+                let package = stripes::package_cycles(cycles, loading, self.hardware.shortest_package);
+                let package = self.cycle * u64::from(package);
                 let range = position..position + length * layer.positions_each();
                 position = range.end;
                 let ends = position == positions;
@@ -374,7 +376,7 @@ impl Csc {
                     loaded = start + package * u64::from(layer.packages - 2);
                 }
                 if let (true, Some((weights, end))) = (ends, turn.released) {
-                    let room = loaded + self.cycle * (u64::from(kernels) + TO_WEIGHT_ROOM);
+                    let room = loaded + self.cycle * (u64::from(loading) + TO_WEIGHT_ROOM);
                     self.released.push_at(room, (weights, Some(end)));
                 }
                 self.occupancy.count(Work::BufferRead, self.read_by(layer, cycles, kernels));

@@ -2,7 +2,7 @@
 //!
 //! A group of kernels at a time, all positions in raster order, cut into *stripes*. For each stripe the array
 //! takes one *package* after the other: a block of channels, a kernel row, a kernel column; in each, one position a
-//! cycle. Weights of the next package are loaded meanwhile, one kernel a cycle. The sums of a stripe are complete
+//! cycle. Weights of the next package are loaded meanwhile, one kernel a cycle, or two of nv_full's int8. The sums of a stripe are complete
 //! with its last package (architecture text, "Convolution data flow"; RTL, branch master, `NV_NVDLA_CSC_sg.v`).
 
 /// The lengths of the stripes that `positions` are cut into.
@@ -25,16 +25,18 @@ pub fn stripes(positions: u32, (shortest, longest): (u32, u32)) -> impl Iterator
 }
 
 /// Shortest and longest stripe if so many cubes take turns: together their stripes are no longer than those of
-/// one cube (RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v`, `lower_limit`, `upper_limit`).
+/// one cube, and of a single position where that is all the shortest has (RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v:2931`, `lower_limit_w`,
+/// `:2945`, `upper_limit_w`).
 pub fn of_cubes((shortest, longest): (u32, u32), cubes: u32) -> (u32, u32) {
-    let limit = |length: u32, least| (length >> cubes.max(1).ilog2()).max(least);
-    (limit(shortest, 1), if cubes > 1 { limit(longest, 2) } else { longest })
+    let limit = |length: u32| (length >> cubes.max(1).ilog2()).max(1);
+    let shortest = limit(shortest);
+    (shortest, if cubes > 1 && shortest == 1 { 1 } else { limit(longest) })
 }
 
 /// Cycles of one package of a stripe: the array is never faster than weights are loaded, nor than the shortest
-/// stripe.
-pub fn package_cycles(length: u32, kernels: u32, shortest: u32) -> u32 {
-    length.max(kernels).max(shortest)
+/// package.
+pub fn package_cycles(length: u32, loading: u32, shortest: u32) -> u32 {
+    length.max(loading).max(shortest)
 }
 
 #[cfg(test)]
@@ -57,7 +59,7 @@ mod tests {
         let of = |cubes| of_cubes((16, 32), cubes);
         assert_eq!(
             [1, 2, 3, 7, 15, 16, 32].map(of),
-            [(16, 32), (8, 16), (8, 16), (4, 8), (2, 4), (1, 2), (1, 2)]
+            [(16, 32), (8, 16), (8, 16), (4, 8), (2, 4), (1, 1), (1, 1)]
         );
     }
 
