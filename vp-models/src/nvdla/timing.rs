@@ -80,7 +80,7 @@ pub struct RubikTiming {
     pub credits: u32,
     /// Pairs of atoms between the register file and the write port.
     pub write_fifo: u32,
-    /// What the memory interface gathers of its writes, if it does so.
+    /// Blocks of its writes whose beats the memory interface gathers, if it does so.
     pub gathering: Option<WriteGathering>,
     /// From the last write acknowledgement of a layer to its interrupt on the pin.
     pub done_to_interrupt: u32,

@@ -110,7 +110,7 @@ impl DeviceDescription {
         }
     }
 
-    /// What its memory interfaces, so many bytes wide, gather before a write client asks the arbiter.
+    /// Blocks whose beats its memory interfaces, so many bytes wide, gather before a write client asks the arbiter.
     pub(super) fn gathers_writes(&self, beat: u32) -> Option<WriteGathering> {
         match self {
             // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, ftran_size: eight atoms of 32 bytes, aligned.

@@ -107,7 +107,7 @@ pub struct AxiConfig {
     pub seed: u64,
     /// True if a write client's next burst enters its buffer at the arbiter while the previous one leaves it.
     pub write_overlap: bool,
-    /// What the interface gathers before a write client asks the arbiter, if it does so.
+    /// Blocks whose beats the interface gathers before a write client asks the arbiter, if it does so.
     pub write_gathering: Option<WriteGathering>,
 }
 

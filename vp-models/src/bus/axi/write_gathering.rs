@@ -29,7 +29,7 @@ const HEADER_TO_DATA: u64 = 3;
 /// Commands in front of the arbiter (`_arb.v`, pipe_p1 with its skid register).
 const COMMANDS: usize = 2;
 
-/// What the interface gathers.
+/// Size of the blocks whose beats an interface gathers, and of a beat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteGathering {
     /// Bytes of a beat.
