@@ -115,7 +115,9 @@ impl DeviceDescription {
         match self {
             // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, ftran_size: eight atoms of 32 bytes, aligned.
             DeviceDescription::Nvdla(nvdla) if nvdla.rtl == RtlTree::Nvdlav1 => {
-                Some(WriteGathering { beat, block: 8 * nvdla.config.memory_atom })
+                let gathering = WriteGathering { beat, block: 8 * nvdla.config.memory_atom };
+                // A narrower bus than the RTL's has no such blocks.
+                gathering.fits().then_some(gathering)
             }
             _ => None,
         }

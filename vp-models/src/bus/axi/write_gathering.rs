@@ -38,6 +38,13 @@ pub struct WriteGathering {
     pub block: u32,
 }
 
+impl WriteGathering {
+    /// Returns true if a block's beats have places in front of the arbiter, as on the RTL's bus of 512 bits. A narrower bus has more of them than that.
+    pub(crate) fn fits(self) -> bool {
+        self.block.div_ceil(self.beat) as usize <= BEATS
+    }
+}
+
 /// A line that is not put whole: its address, its bytes, and how many are put.
 struct Line {
     address: u64,
