@@ -187,6 +187,7 @@ fn run(traffic: &Traffic, bursts: u64, looking: Looking) -> f64 {
         duplex: false,
         seed: 1,
         write_overlap: false,
+        write_gathering: None,
     };
     let ram = Ram::new(0..BYTES);
     ram.write(0, &vec![1; BYTES as usize]).expect("inside");
