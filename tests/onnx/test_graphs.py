@@ -19,9 +19,16 @@ LEAST = 45.0
 """Signal to noise of outputs in fp16, at least: it has 11 bits."""
 
 
-BEHIND = {"densenet121": 3.5}
-"""Decibels by which a network's answer may be behind onnxruntime's in int8, beyond half of one. DenseNet's numbers are as near or nearer
-within the network, but the means of its last channels, of which the answer is made, are not."""
+INT8 = [
+    pytest.param(
+        "densenet121",
+        marks=[more, pytest.mark.xfail(reason="3 dB behind: the means of its last channels are further, within it numbers are as near", strict=True)],
+    )
+    if name == "densenet121"
+    else parameter
+    for name, parameter in zip(graphs.NAMES, NETWORKS)
+]
+"""Networks in int8, of which one is not as near as onnxruntime's."""
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +54,15 @@ def test_the_same_top_answers_in_fp16(name: str, folder: Path, table: Table) -> 
     add(table, name, HALF, right, seen)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", INT8)
 def test_int8_is_as_near_as_that_of_onnxruntime(name: str, folder: Path, table: Table) -> None:
-    """Weights from a seed lose much in int8, whoever quantises them: calibrated on the same inputs, onnxruntime's lose no less, but where BEHIND says so."""
+    """Weights from a seed lose much in int8, whoever quantises them: calibrated on the same inputs, onnxruntime's lose no less."""
     path, tensor, others = graphs.make(name, folder)
     samples = [tensor, *others]
     [right], [peer] = expected(path, tensor), expected(quantised.quantise(path, samples, folder), tensor, is_exact=True)
     [seen] = found(path, tensor, LARGE, calibrate=samples)
     peers = signal_to_noise([right], [peer])
-    assert signal_to_noise([right], [seen]) >= peers - 0.5 - BEHIND.get(name, 0.0)
+    assert signal_to_noise([right], [seen]) >= peers - 0.5
     best = int(seen.argmax())
     assert best == int(peer.argmax()) or right.ravel()[best] >= 0.99 * right.max()
     add(table, name, LARGE, right, seen, f" (onnxruntime's int8: {peers:.1f})")

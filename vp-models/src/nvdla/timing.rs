@@ -489,10 +489,8 @@ impl Built<'_> {
             output: if is_nvdlav1 { 22 } else { 8 },
             credits: 80,
             write_fifo: 4,
-            gathering: is_nvdlav1.then_some(WriteGathering {
-                beat: self.config.primary().width_bytes,
-                block: 8 * self.atom(),
-            }),
+            gathering: WriteGathering::of_atoms(self.config.primary().width_bytes, self.atom())
+                .filter(|_| is_nvdlav1),
             // One register less than an engine with a write DMA of its own (`NV_NVDLA_RUBIK_intr.v`).
             done_to_interrupt: self.done_to_interrupt() - u32::from(is_nvdlav1),
         }

@@ -113,11 +113,8 @@ impl DeviceDescription {
     /// Blocks whose beats its memory interfaces, so many bytes wide, gather before a write client asks the arbiter.
     pub(super) fn gathers_writes(&self, beat: u32) -> Option<WriteGathering> {
         match self {
-            // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, ftran_size: eight atoms of 32 bytes, aligned.
             DeviceDescription::Nvdla(nvdla) if nvdla.rtl == RtlTree::Nvdlav1 => {
-                let gathering = WriteGathering { beat, block: 8 * nvdla.config.memory_atom };
-                // A narrower bus than the RTL's has no such blocks.
-                gathering.fits().then_some(gathering)
+                WriteGathering::of_atoms(beat, nvdla.config.memory_atom)
             }
             _ => None,
         }

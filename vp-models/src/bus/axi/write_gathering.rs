@@ -39,9 +39,11 @@ pub struct WriteGathering {
 }
 
 impl WriteGathering {
-    /// Returns true if a block's beats have places in front of the arbiter, as on the RTL's bus of 512 bits. A narrower bus has more of them than that.
-    pub(crate) fn fits(self) -> bool {
-        self.block.div_ceil(self.beat) as usize <= BEATS
+    /// Returns the gathering of eight atoms, aligned, in beats of so many bytes (RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, ftran_size);
+    /// none on a narrower bus than the RTL's of 512 bits, of which a block has more beats than there are places in front of the arbiter.
+    pub(crate) fn of_atoms(beat: u32, atom: u32) -> Option<WriteGathering> {
+        let gathering = WriteGathering { beat, block: 8 * atom };
+        (gathering.block.div_ceil(beat) as usize <= BEATS).then_some(gathering)
     }
 }
 
