@@ -209,7 +209,8 @@ impl WriteClient {
     /// Drops what was put and completes no burst.
     pub(super) fn drop_incomplete(&self) {
         if let WriteKind::Gatherer(gatherer) = &self.kind {
-            gatherer.borrow_mut().abandon();
+            let whole = self.queue.borrow().iter().map(|complete| complete.burst.beats as usize).sum();
+            gatherer.borrow_mut().abandon(whole);
         }
         self.data.borrow_mut().drop_last(self.filled.take() as usize);
     }

@@ -258,9 +258,26 @@ impl WriteGatherer {
         self.line_gone
     }
 
-    /// Drops what was announced and not put whole.
-    pub(super) fn abandon(&mut self) {
+    /// Drops what was announced and not put whole, and beats behind the so many that are of whole bursts. A block ends with these.
+    pub(super) fn abandon(&mut self, whole: usize) {
         self.lines.clear();
+        let mut dropped = (self.beats[0] - self.beats[1] + self.waiting.len()).saturating_sub(whole);
+        while dropped > 0 && self.waiting.pop_back().is_some() {
+            dropped -= 1;
+        }
+        let dropped = dropped.min(self.in_block as usize);
+        self.in_block -= dropped as u32;
+        self.beats[0] -= dropped;
+        if let Some(last) = self.waiting.back_mut() {
+            (last.ends_block, last.ends_line) = (true, true);
+        } else if self.in_block > 0 {
+            let asks = self.accepted + self.period;
+            self.asking.push_back(Block { asks, beats: self.in_block, granted: 0 });
+            self.in_block = 0;
+            self.blocks[0] += 1;
+            self.line_gone = self.accepted;
+        }
+        self.advance();
     }
 
     /// Takes the time for which bursts that ask have waited for the arbiter.

@@ -139,8 +139,13 @@ impl WriteStream {
 
     /// Drops what was announced and not put.
     pub fn abandon(&self) {
+        let waited = self.client.request_time().is_some();
         self.client.planned.borrow_mut().clear();
         self.client.drop_incomplete();
+        // A block that was gathered ends here.
+        if !waited && let Some(at) = self.client.request_time() {
+            self.interconnect.request_write(self.number, at);
+        }
     }
 
     /// Waits until the memory has acknowledged everything put so far.
