@@ -34,6 +34,8 @@ static uint32_t slot, line;
 /* The capability by which interrupts are messages, if they are, and the vector of the next; the table of MSI-X. */
 static uint32_t messages, vector;
 static volatile uint32_t *table;
+/* Nonzero where the line was still up when the last interrupt had been served. */
+static int line_stays;
 static uint64_t clock_start;
 
 static void out8(uint16_t port, uint8_t value)
@@ -239,8 +241,12 @@ void interrupt_served(void)
     uint32_t status;
     /* The write that cleared the status has arrived when a read behind it is answered. */
     read_register(interrupt_status, &status);
-    if (!messages)
-        out8(SECOND_8259, END_OF_INTERRUPT);
+    if (messages)
+        return;
+    out8(SECOND_8259, END_OF_INTERRUPT);
+    /* The 8259A of KVM forgets a request that is polled although its line stays up (Linux, arch/x86/kvm/i8259.c, pic_poll_read): what is
+     * raised before a status is cleared would never be told. */
+    line_stays = status && configuration(slot, COMMAND) & INTERRUPT_STATUS;
 }
 
 static int has_interrupt(void)
@@ -252,7 +258,7 @@ static int has_interrupt(void)
         set_vector();
     } else {
         out8(SECOND_8259, POLL);
-        if (in8(SECOND_8259) != (POLLED | (line - 8)))
+        if (in8(SECOND_8259) != (POLLED | (line - 8)) && !line_stays)
             return 0;
     }
     if (configuration(slot, COMMAND) & INTERRUPT_STATUS)
