@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use std::path::PathBuf;
 use vp_host::trace::{Trace, discover};
 use vp_models::nvdla::config::Config;
-use vp_models::nvdla::timing::RtlTree;
+use vp_models::nvdla::rtl_tree::RtlTree;
 use vp_study::rtl::measurements::Measurements;
 use vp_study::rtl::modes::Mode;
 use vp_study::rtl::proven::{Hardware, Map};

@@ -12,7 +12,8 @@ use vp_models::nvdla::conv::{cacc, cdma, csc, hardware};
 use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::registers::{Group, RegisterMap, Unit};
 use vp_models::nvdla::sdp;
-use vp_models::nvdla::sdp::compute::{Datapath, Operands};
+use vp_models::nvdla::sdp::atom::AtomOperands;
+use vp_models::nvdla::sdp::compute::Datapath;
 use vp_models::nvdla::sdp::layer::Destination;
 use vp_models::nvdla::sdp::lut::Tables;
 use vp_tests::program::Program;
@@ -133,7 +134,7 @@ impl Functional {
                 self.ram.read(at, &mut bytes).expect("in memory");
                 bytes
             });
-            let operands = Operands { bs: &operands, ..Operands::default() };
+            let operands = AtomOperands { bs: &operands, ..AtomOperands::default() };
             datapath.accumulator_atoms(&mut values, &operands, &mut output);
             for (y, line) in (0..).zip(output.chunks_exact(sdp.width as usize * atom)) {
                 self.ram.write(to.address(surface as u32, 0, y), line).expect("in memory");

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use vp_host::trace::{Trace, TraceSource, discover};
-use vp_models::nvdla::timing::RtlTree;
+use vp_models::nvdla::rtl_tree::RtlTree;
 use vp_models::platform::Description;
 use vp_study::rtl::run::run;
 use vp_study::rtl::table::Setting;

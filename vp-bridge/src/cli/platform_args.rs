@@ -10,7 +10,7 @@ use vp_models::fpga_ai_suite::Architecture;
 use vp_models::memory::MemoryModel;
 use vp_models::memory::dram::{DramConfig, Grade};
 use vp_models::nvdla::config::Config;
-use vp_models::nvdla::timing::RtlTree;
+use vp_models::nvdla::rtl_tree::RtlTree;
 use vp_models::platform::{Description, DeviceDescription, MemoryDescription, NvdlaDescription};
 use vp_models::toml_text::TextError;
 use vp_models::units::{cycles, parse_rate};

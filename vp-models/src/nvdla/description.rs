@@ -1,7 +1,7 @@
 //! Description of an NVDLA, in a platform's file.
 
 use super::config::{CapabilityRom, Config};
-use super::timing::RtlTree;
+use super::rtl_tree::RtlTree;
 use serde::{Deserialize, Serialize};
 
 /// An NVDLA: the section `[nvdla]`.

@@ -117,7 +117,7 @@ mod tests {
         config::Config,
         register_variant::RegisterVariant,
         registers::{RegisterRef, glb},
-        timing::RtlTree,
+        rtl_tree::RtlTree,
     };
 
     fn glb_of(name: &str) -> Glb {

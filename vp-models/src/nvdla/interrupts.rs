@@ -89,7 +89,7 @@ impl Interrupts {
 mod tests {
     use super::super::glb::InterruptSource::{Pdp, Sdp};
     use super::super::registers::glb;
-    use super::super::timing::RtlTree;
+    use super::super::rtl_tree::RtlTree;
     use super::*;
     use vp_core::Simulation;
 

@@ -1,7 +1,7 @@
 //! Behaviour of registers in which the published RTL trees differ.
 
 use super::config::Config;
-use super::timing::RtlTree;
+use super::rtl_tree::RtlTree;
 
 /// Behaviour of one tree's registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

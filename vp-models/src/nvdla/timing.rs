@@ -7,23 +7,10 @@
 
 use super::config::Config;
 use super::register_variant::RegisterVariant;
+use super::rtl_tree::RtlTree;
 use crate::bus::axi::IntakeStage::{self, Fifo, Register, Skid};
 use crate::bus::axi::{RegisterKind, WriteGathering, WriteLanes, WritePathConfig};
 use crate::bus::csb::CsbTiming;
-use serde::{Deserialize, Serialize};
-
-/// Published RTL tree to follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RtlTree {
-    /// The branch `nv_small`: read FIFOs of fixed, generous depth.
-    NvSmall,
-    /// The branch `nvdlav1`, nv_full alone: read FIFOs as deep as those of `nv_small`, in beats of a bus that is twice as
-    /// wide as an atom, and longer pipelines.
-    Nvdlav1,
-    /// The branch `master`: read FIFOs sized for the configuration's memory latency and its throughput.
-    Master,
-}
 
 /// The cycles of one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,18 +222,6 @@ const NVDLAV1_SDP_LATER: u32 = 10;
 const NVDLAV1_PDP_LATER: u32 = 4;
 /// Cycles by which SDP starts later with the sums of nvdlav1's array.
 const NVDLAV1_TO_SDP_LATER: u32 = 3;
-
-impl RtlTree {
-    /// The tree in which a configuration was published: `nv_small` and `nv_full` have branches of their own; the others
-    /// are built from `master`.
-    pub fn published(config: &Config) -> RtlTree {
-        match config.name.as_str() {
-            "nv_small" => RtlTree::NvSmall,
-            "nv_full" => RtlTree::Nvdlav1,
-            _ => RtlTree::Master,
-        }
-    }
-}
 
 impl Timing {
     /// The timing of a configuration as the RTL of `tree` builds it.

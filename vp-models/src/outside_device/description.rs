@@ -6,7 +6,7 @@ use crate::device::{Identity, MemoryInterface};
 use crate::nvdla::NvdlaDescription;
 use crate::nvdla::config::{CapabilityRom, Config};
 use crate::nvdla::registers::RegisterMap;
-use crate::nvdla::timing::RtlTree;
+use crate::nvdla::rtl_tree::RtlTree;
 
 /// A device outside: the section `[outside_device]`.
 ///

@@ -2,7 +2,8 @@
 
 use super::activity::{PortActivity, Watch};
 use super::carried::DeviceDescription;
-use super::description::{Arithmetic, Description, DescriptionError, MemoryDescription};
+use super::description::{Arithmetic, Description, MemoryDescription};
+use super::description_error::DescriptionError;
 use super::memory_port::MemoryPort;
 use super::observers::{LayerRecord, LayerRecorder, RegisterRecord};
 use super::warnings::Warned;

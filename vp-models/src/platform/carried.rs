@@ -1,12 +1,12 @@
 //! The device that a platform carries: which there are, and what the platform asks of their descriptions.
 
-use super::description::DescriptionError;
+use super::description_error::DescriptionError;
 use crate::bus::axi::{PipelineConfig, WriteGathering};
 use crate::device::{Device, Identity, MemoryInterface, Wiring};
 use crate::fpga_ai_suite::Architecture;
 use crate::nvdla::NvdlaDescription;
 use crate::nvdla::registers::RegisterMap;
-use crate::nvdla::timing::RtlTree;
+use crate::nvdla::rtl_tree::RtlTree;
 use crate::outside_device::{OutsideDescription, OutsideInterface};
 
 /// A device, as a description says it: the section of its name.

@@ -1,18 +1,17 @@
 //! Description of a platform, as a person writes it down.
 
 use super::carried::DeviceDescription;
-use super::settings::SettingError;
+use super::description_error::{DescriptionError, MOST_OUTSTANDING};
 use crate::bounded_file::read_description;
-use crate::bus::axi::{Latency, LatencyError};
-use crate::fpga_ai_suite::{Architecture, ArchitectureError, ArchitectureFile};
+use crate::bus::axi::Latency;
+use crate::fpga_ai_suite::{Architecture, ArchitectureFile};
 use crate::memory::dram::DramConfig;
-use crate::memory::{CacheConfig, LiteDramConfig, MemoryModel, ModelError, SramConfig, TrafficConfig};
+use crate::memory::{CacheConfig, LiteDramConfig, MemoryModel, SramConfig, TrafficConfig};
 use crate::nvdla::NvdlaDescription;
-use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
-use crate::nvdla::timing::RtlTree;
-use crate::outside_device::{OutsideDescription, OutsideError};
+use crate::nvdla::config::{CapabilityRom, Config};
+use crate::nvdla::rtl_tree::RtlTree;
+use crate::outside_device::OutsideDescription;
 use crate::printable::is_unfit;
-use crate::suggestion::hint;
 use crate::toml_text::{TextError, TomlText};
 use crate::units::{Timed, optional_rate, optional_size};
 use serde::{Deserialize, Serialize};
@@ -238,8 +237,6 @@ fn default_period() -> Time {
     Time::ns(1)
 }
 
-const MOST_OUTSTANDING: u32 = 256;
-
 impl MemoryDescription {
     fn at(range: Range<u64>) -> MemoryDescription {
         MemoryDescription {
@@ -300,137 +297,6 @@ fn default_dbb() -> MemoryDescription {
 
 fn default_sram() -> MemoryDescription {
     MemoryDescription::at(0x5000_0000..0x6000_0000)
-}
-
-/// A description that cannot be built.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum DescriptionError {
-    /// The text is no TOML, or not of this shape.
-    #[error(transparent)]
-    Text(#[from] TextError),
-    /// No built-in platform of that name.
-    #[error("no platform `{name}`{}; there are {}", hint(name, names()), names().collect::<Vec<_>>().join(", "))]
-    Unknown {
-        /// Name that was asked for.
-        name: String,
-    },
-    /// No such hardware configuration exists, or its parameters contradict each other.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// An architecture that cannot be built.
-    #[error("[fpga_ai_suite] {0}")]
-    Architecture(#[from] ArchitectureError),
-    /// A device outside that cannot be.
-    #[error("[outside_device] {0}")]
-    Outside(#[from] OutsideError),
-    /// No memory of that name.
-    #[error("no memory `{0}` here: there are dbb0 and, if the device has a second interface, sram0")]
-    NoMemory(String),
-    /// No device, or several.
-    #[error("a platform has one device: a section [nvdla], [fpga_ai_suite] or [outside_device]")]
-    Devices,
-    /// A single value that cannot be set.
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-    /// A latency that makes no sense.
-    #[error("[{memory}] {parameter}: {source}")]
-    Latency {
-        /// The memory's name.
-        memory: &'static str,
-        /// The parameter's name.
-        parameter: &'static str,
-        /// Error of the latency.
-        source: LatencyError,
-    },
-    /// A limit that AXI identifiers cannot express.
-    #[error(
-        "[{memory}] {parameter} = {value}: between 1 and {MOST_OUTSTANDING} transactions can be outstanding"
-    )]
-    Outstanding {
-        /// The memory's name.
-        memory: &'static str,
-        /// The parameter's name.
-        parameter: &'static str,
-        /// Value that was given.
-        value: u32,
-    },
-    /// A memory without bytes, or beyond 64 bits.
-    #[error(
-        "[{memory}] {size} bytes from 0x{base:x} on: a memory has at least one byte and ends within 64 bits"
-    )]
-    Range {
-        /// The memory's name.
-        memory: &'static str,
-        /// First address of the memory.
-        base: u64,
-        /// Size of the memory in bytes.
-        size: u64,
-    },
-    /// A memory that never moves a byte.
-    #[error("[{memory}] bandwidth = 0 would stop the platform: leave it out for as much as the bus can move")]
-    Bandwidth {
-        /// The memory's name.
-        memory: &'static str,
-    },
-    /// A rate for each direction, and no rate.
-    #[error("[{memory}] duplex = true: reads and writes have a bandwidth each, and no `bandwidth` is given")]
-    Duplex {
-        /// The memory's name.
-        memory: &'static str,
-    },
-    /// A model of a memory that cannot be built.
-    #[error("[{memory}] {source}")]
-    Model {
-        /// The memory's name.
-        memory: &'static str,
-        /// Error of the model.
-        source: ModelError,
-    },
-    /// A figure that follows from another.
-    #[error("[{memory}] {parameter}: it follows from `{model}`; leave out one of the two")]
-    OwnTime {
-        /// The memory's name.
-        memory: &'static str,
-        /// The parameter's name.
-        parameter: &'static str,
-        /// The model that it follows from.
-        model: &'static str,
-    },
-    /// A name that would not be shown as it is.
-    #[error("{0:?}: names have no control characters")]
-    ControlCharacters(String),
-    /// A name that could be taken for a session's own platform.
-    #[error("name = {0:?}: no platform's name begins with `#`, which stands before the number of a session")]
-    Number(String),
-    /// A clock that stands still, or nearly.
-    #[error("period = \"{0}\": give the time of one clock cycle, from 1 ps to 1 ms, such as \"1 ns\"")]
-    Period(Time),
-}
-
-impl DescriptionError {
-    /// Returns this error, of a description in this file.
-    #[must_use]
-    pub fn in_file(self, path: &Path) -> DescriptionError {
-        match self {
-            DescriptionError::Text(error) => error.in_file(path).into(),
-            error => TextError::whole(error).in_file(path).into(),
-        }
-    }
-
-    /// Returns this error with the line of the key that it begins with: `[dbb0] cache.sets = 3: …`.
-    fn placed(self, text: &TomlText<'_>) -> DescriptionError {
-        let what = self.to_string();
-        let (section, rest) =
-            what.strip_prefix('[').and_then(|it| it.split_once("] ")).unwrap_or(("", &what));
-        let key = rest.split([' ', ':']).next().unwrap_or_default();
-        let path = format!("{section}.{key}");
-        TextError { within: String::new(), ..text.wrong(path.trim_start_matches('.'), &what) }.into()
-    }
-}
-
-/// The names of all built-in platforms.
-fn names() -> impl Iterator<Item = &'static str> {
-    Description::NAMES.iter().chain(Description::OTHER_NAMES).copied()
 }
 
 impl Description {

@@ -1,36 +1,9 @@
 //! Single values of a description, changed by name: `dbb0.dram.standard=DDR4-2400R`.
 
-use super::description::{Description, DescriptionError};
+use super::description::Description;
+use super::description_error::{DescriptionError, SettingError};
 use crate::toml_text::{TextError, in_plain_words};
 use toml::{Table, Value};
-
-/// A setting that cannot be made.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SettingError {
-    /// No `=`, or nothing before it.
-    #[error("`{0}` is no setting: write NAME=VALUE, such as dbb0.dram.standard=DDR4-2400R")]
-    Shape(String),
-    /// A value where a section should be.
-    #[error("`{setting}`: `{part}` is a value and has no parts")]
-    NoSection {
-        /// The setting.
-        setting: String,
-        /// The part of the name that is wrong.
-        part: String,
-    },
-    /// A name from which a file takes its other values: a description has all of them.
-    #[error(
-        "`{setting}`: the platform has a value of its own for all that {key} gives; take the platform {named}, or a file with that {key}"
-    )]
-    Base {
-        /// The setting.
-        setting: String,
-        /// The key.
-        key: &'static str,
-        /// The value.
-        named: String,
-    },
-}
 
 impl Description {
     /// The description with some of its values changed. A setting is NAME=VALUE, as in the TOML file: sections with dots

@@ -211,7 +211,7 @@ pub(crate) fn infer_clip(types: Types<'_>) -> Result<ValueType, OperatorError> {
     let input = types.of_type(0, "a number", |element_type| element_type != ElementType::Bool)?;
     for bound in 1..3 {
         types.same(bound, input.element_type)?;
-        crate::quantised::check_scalar(types, bound)?;
+        crate::zero_point::check_scalar(types, bound)?;
     }
     Ok(input.clone())
 }

@@ -3,6 +3,7 @@
 use crate::arguments::{Tensors, Types, wrong_attribute, wrong_shape};
 use crate::multiply::{Columns, Matrix, Number, multiply};
 use crate::windows::{Windows, check_rank};
+use crate::zero_point::{BYTE, centred, check_scalar, check_scales, is_byte};
 use crate::{ElementType, Elements, OperatorError, Spatial, ValueType};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -191,14 +192,12 @@ impl<T: Number> Columns<T> for Patches<'_, T> {
 /// Infers `ConvInteger`: input, weights, zero points.
 pub(crate) fn infer_integer(spatial: &Spatial, types: Types<'_>) -> Result<ValueType, OperatorError> {
     types.at_most(4)?;
-    let is_byte = |element_type| matches!(element_type, ElementType::Int8 | ElementType::Uint8);
-    let (input, weights) =
-        (types.of_type(0, "int8 or uint8", is_byte)?, types.of_type(1, "int8 or uint8", is_byte)?);
+    let (input, weights) = (types.of_type(0, BYTE, is_byte)?, types.of_type(1, BYTE, is_byte)?);
     types.same(2, input.element_type)?;
     types.same(3, weights.element_type)?;
     let shape = shape(spatial, input, (1, weights))?;
-    crate::quantised::check_scalar(types, 2)?;
-    crate::quantised::check_scales(types, 3, shape[1])?;
+    check_scalar(types, 2)?;
+    check_scales(types, 3, shape[1])?;
     Ok(ValueType::new(ElementType::Int32, shape))
 }
 
@@ -214,8 +213,8 @@ pub(crate) fn convolve_integers(
     input: (usize, usize),
     weights: (usize, usize),
 ) -> Result<Vec<i32>, OperatorError> {
-    let images = crate::quantised::centred(tensors, input, 0)?;
-    let kernels = crate::quantised::centred(tensors, weights, 0)?;
+    let images = centred(tensors, input, 0)?;
+    let kernels = centred(tensors, weights, 0)?;
     let (input, weights) = (tensors.required(input.0)?, tensors.required(weights.0)?);
     convolve(spatial, (&images, &input.shape), (&kernels, &weights.shape))
 }

@@ -31,7 +31,7 @@ pub(crate) fn infer_pad(mode: PadMode, types: Types<'_>) -> Result<ValueType, Op
     types.at_most(4)?;
     let input = types.required(0)?;
     types.same(2, input.element_type)?;
-    crate::quantised::check_scalar(types, 2)?;
+    crate::zero_point::check_scalar(types, 2)?;
     let mut shape = Vec::new();
     for (&size, &(before, after)) in input.shape.iter().zip(&room(types)?) {
         let wrong = |expected: &str| OperatorError::Value {
@@ -207,7 +207,7 @@ fn range(types: Types<'_>) -> Result<usize, OperatorError> {
     for (input, number) in numbers.iter_mut().enumerate() {
         types.same(input, first.element_type)?;
         types.required(input)?;
-        crate::quantised::check_scalar(types, input)?;
+        crate::zero_point::check_scalar(types, input)?;
         let tensor = types.constant(input, ["start", "limit", "delta"][input])?;
         *number = match tensor.to_integers() {
             Some(integers) => integers.first().copied().unwrap_or(0) as f64,

@@ -34,6 +34,7 @@ mod transposed_convolution;
 mod unary;
 mod value_type;
 mod windows;
+mod zero_point;
 
 pub use error::OperatorError;
 pub use evaluation::GraphError;

@@ -5,7 +5,7 @@
 use super::modes::Mode;
 use std::collections::BTreeMap;
 use vp_models::nvdla::config::Config;
-use vp_models::nvdla::timing::RtlTree;
+use vp_models::nvdla::rtl_tree::RtlTree;
 use vp_models::platform::Description;
 
 /// A configuration as an RTL tree builds it: what platform models it, and the tree.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use vp_host::Statistics;
 use vp_models::bus::axi::Latency;
 use vp_models::nvdla::config::Config;
-use vp_models::nvdla::timing::RtlTree;
+use vp_models::nvdla::rtl_tree::RtlTree;
 use vp_models::platform::Description;
 
 /// Bursts by AXI transaction id.

@@ -293,7 +293,8 @@ mod tests {
     use super::*;
     use crate::nvdla::config::Config;
     use crate::nvdla::registers::{Group, RegisterMap, Unit, cdp, cdp_rdma};
-    use crate::nvdla::timing::{RtlTree, Timing};
+    use crate::nvdla::rtl_tree::RtlTree;
+    use crate::nvdla::timing::Timing;
 
     fn layer(width: u32, height: u32, channels: u32, bypass: bool) -> CdpLayer {
         let mut registers = Group::new(Unit::Cdp, RegisterMap::Small);

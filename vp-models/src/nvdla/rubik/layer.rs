@@ -31,6 +31,9 @@ impl From<&Config> for Hardware {
     }
 }
 
+/// Pixels, and channel blocks, of a tile in contraction.
+pub(super) const STEPS: u32 = 8;
+
 /// Way in which data is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -244,7 +247,7 @@ impl RubikLayer {
     /// `D_CONTRACT_STRIDE_1` has no part in it: the RTL finds the next output line by the line stride alone.
     fn contract(group: &Group, width: u32) -> Result<Mode, Refused> {
         let x = group.actual(reg::D_DECONV_STRIDE::DECONV_X_STRIDE);
-        if x <= super::timing::STEPS && width * x > MAX_LINE {
+        if x <= STEPS && width * x > MAX_LINE {
             let why = format!("{width} pixels become {}, a line can have {MAX_LINE}", width * x);
             return Err(Refused::new(group, reg::D_DECONV_STRIDE::DECONV_X_STRIDE, why));
         }

@@ -7,15 +7,13 @@
 //! RTL: `NV_NVDLA_RUBIK_seq_gen` (requests), `rf_ctrl` (banks), `wr_req` (write port); branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, pipe_p1
 //! and p2 in front of the interface.
 
-use super::layer::{Mode, RubikLayer};
+use super::layer::{Mode, RubikLayer, STEPS};
 use crate::bus::axi::{WriteGatherer, WriteGathering};
 use crate::nvdla::timing::RubikTiming;
 use std::collections::VecDeque;
 use vp_core::Time;
 
-/// Pixels, and channel blocks, of a tile in contraction.
-pub(super) const STEPS: u32 = 8;
-/// Pixels of a tile otherwise.
+/// Pixels of a tile but in contraction.
 const PIXELS: u32 = 64;
 
 /// Part of a layer that the register file holds at once.

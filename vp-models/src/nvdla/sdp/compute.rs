@@ -12,61 +12,19 @@ use crate::nvdla::float::{Fp16, Fp32, SpecialCounts};
 use crate::nvdla::numeric::{Converter, Precision, round_shift, saturate_32, shift_left};
 use crate::nvdla::vector::widest;
 
+use super::atom::{AtomCounters, AtomOperands};
 use super::float;
 use super::layer::{
     AluOperation, Destination, Elementwise, ElementwiseOperand, ElementwiseOperation, Operand, OperandStream,
     SdpLayer, Stage, StageMultiplier,
 };
-use super::lut::{self, Lut, Tables};
+use super::lut::{Lut, Tables};
 
 /// The largest value the output converter's shifter delivers.
 const MAX_17: i64 = (1 << 16) - 1;
 
 /// The most elements of an atom.
 const MAX_LANES: usize = 64;
-
-/// Counts of the statistics registers, and the outcome of a comparison.
-///
-/// Lanes beyond the channel count are counted like real ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// `D_PERF_OUT_SATURATION`: results that the converter's clamp to 17 bits changes by more than one. The clamp to 8 or 16
-    /// bits behind it is not counted. Of fp16 output: the largest numbers, whatever made them.
-    pub out_saturation: u64,
-    /// `D_PERF_LUT_*`.
-    pub lut: lut::Counters,
-    /// `D_STATUS_NAN_INPUT_NUM` and `D_STATUS_INF_INPUT_NUM` of SDP_RDMA: counts in the data from memory,
-    /// before it is flushed.
-    pub input: SpecialCounts,
-    /// `D_STATUS_NAN_OUTPUT_NUM`: results that are not numbers.
-    pub nan_output: u64,
-    /// `D_STATUS`: a byte that goes to the write DMA is not 0, in every layer: the hardware has no other test for the outcome of a
-    /// comparison (`EQL`), which is 1 where the two differ (RTL, `NV_NVDLA_SDP_WDMA_DAT_out.v`, `dfifo0_unequal`).
-    pub unequal: bool,
-}
-
-impl std::ops::AddAssign for Counters {
-    fn add_assign(&mut self, other: Self) {
-        self.out_saturation += other.out_saturation;
-        self.lut += other.lut;
-        self.input += other.input;
-        self.nan_output += other.nan_output;
-        self.unequal |= other.unequal;
-    }
-}
-
-/// The memory operands of one atom, as they lie in memory; empty for stages without memory operands.
-///
-/// Lengths are [`OperandStream::group_bytes`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Operands<'a> {
-    /// Operands of stage BS.
-    pub bs: &'a [u8],
-    /// Operands of stage BN.
-    pub bn: &'a [u8],
-    /// Operands of the element-wise stage.
-    pub ew: &'a [u8],
-}
 
 /// One layer's arithmetic, ready to stream atoms through.
 #[derive(Clone, Copy, Debug)]
@@ -85,12 +43,12 @@ impl<'a> Datapath<'a> {
     /// same holds for the output. A comparison leaves `output` unchanged.
     ///
     /// Panics if a length is not the layer's.
-    pub fn memory_atom(&self, input: &[u8], operands: &Operands<'_>, output: &mut [u8]) -> Counters {
+    pub fn memory_atom(&self, input: &[u8], operands: &AtomOperands<'_>, output: &mut [u8]) -> AtomCounters {
         let SdpLayer { input: format, .. } = *self.layer;
         let lanes = self.layer.lanes();
         assert_eq!(input.len(), lanes * format.bytes(), "bytes of input");
         let mut values = [0; MAX_LANES];
-        let mut counters = Counters::default();
+        let mut counters = AtomCounters::default();
         match format {
             Precision::Int8 => {
                 for (value, &byte) in values.iter_mut().zip(input) {
@@ -119,9 +77,9 @@ impl<'a> Datapath<'a> {
     pub fn accumulator_atoms(
         &self,
         input: &mut [i32],
-        operands: &Operands<'_>,
+        operands: &AtomOperands<'_>,
         output: &mut [u8],
-    ) -> Counters {
+    ) -> AtomCounters {
         assert_eq!(input.len() % self.layer.lanes(), 0, "lanes of input");
         let mut counters = widest(|| self.atoms(input, operands, output));
         counters.unequal = self.is_unequal(input, output);
@@ -143,14 +101,14 @@ impl<'a> Datapath<'a> {
     }
 
     #[inline(always)]
-    fn atoms(&self, values: &mut [i32], operands: &Operands<'_>, output: &mut [u8]) -> Counters {
+    fn atoms(&self, values: &mut [i32], operands: &AtomOperands<'_>, output: &mut [u8]) -> AtomCounters {
         let SdpLayer { output: format, bs, bn, ew, .. } = self.layer;
         let lanes = self.layer.lanes();
         assert_eq!(output.len(), values.len() * format.bytes(), "bytes of output");
         if self.layer.precision == Precision::Fp16 {
             return float::atoms(self.layer, self.tables, values, operands, output);
         }
-        let mut counters = Counters::default();
+        let mut counters = AtomCounters::default();
         if let Some(stage) = bs {
             stage.apply(values, lanes, operands.bs);
         }
@@ -184,7 +142,7 @@ impl<'a> Datapath<'a> {
 
     /// The output converter. Counts what its 17-bit clamp changes by more than one.
     #[inline(always)]
-    fn convert(&self, values: &[i32], output: &mut [u8], counters: &mut Counters) {
+    fn convert(&self, values: &[i32], output: &mut [u8], counters: &mut AtomCounters) {
         let Converter { offset, scale, shift } = self.layer.converter;
         if self.layer.output == Precision::Int8 && self.is_narrow(values) {
             counters.out_saturation = store_narrow(values, output, (offset, i32::from(scale), shift));
@@ -385,7 +343,7 @@ impl Elementwise {
         lane: usize,
         operands: &[u8],
         tables: &Tables,
-        counters: &mut Counters,
+        counters: &mut AtomCounters,
     ) -> i32 {
         let stream = self.operands.as_ref();
         let scaled = match self.multiplier {
@@ -443,14 +401,14 @@ pub fn run(
     tables: &Tables,
     input: Input<'_>,
     operands: &OperandCubes<'_>,
-) -> (Cube, Counters) {
+) -> (Cube, AtomCounters) {
     let datapath = Datapath::new(layer, tables);
     let bytes = layer.lanes() * layer.output.bytes();
     let mut output = Cube::new(layer.width, layer.height, layer.surfaces(), bytes);
-    let mut counters = Counters::default();
+    let mut counters = AtomCounters::default();
     let lanes = layer.lanes();
     for (index, (surface, x, y)) in output.coordinates().enumerate() {
-        let operands = Operands {
+        let operands = AtomOperands {
             bs: group_of(operands.bs, layer.bs.and_then(|stage| stage.operands), (surface, x, y)),
             bn: group_of(operands.bn, layer.bn.and_then(|stage| stage.operands), (surface, x, y)),
             ew: group_of(operands.ew, layer.ew.and_then(|stage| stage.operands), (surface, x, y)),

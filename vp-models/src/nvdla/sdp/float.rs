@@ -3,7 +3,7 @@
 //! Called by [`super::compute`], whose values then are codes. No stage shifts, and no converter of operands or
 //! of the output takes part, because the numbers have their own exponents.
 
-use super::compute::{Counters, Operands};
+use super::atom::{AtomCounters, AtomOperands};
 use super::layer::{
     AluOperation, Elementwise, ElementwiseOperand, ElementwiseOperation, Operand, OperandStream, SdpLayer,
     Stage,
@@ -17,10 +17,10 @@ pub(super) fn atoms(
     layer: &SdpLayer,
     tables: &Tables,
     values: &mut [i32],
-    operands: &Operands<'_>,
+    operands: &AtomOperands<'_>,
     output: &mut [u8],
-) -> Counters {
-    let mut counters = Counters::default();
+) -> AtomCounters {
+    let mut counters = AtomCounters::default();
     let flush = layer.nan_to_zero;
     let lanes = layer.lanes();
     for atom in values.chunks_exact_mut(lanes) {
@@ -55,7 +55,7 @@ pub(super) fn atoms(
 }
 
 /// Stores results as they are. Counts those that are not numbers, and the largest.
-pub(super) fn store(results: impl Iterator<Item = Fp16>, output: &mut [u8], counters: &mut Counters) {
+pub(super) fn store(results: impl Iterator<Item = Fp16>, output: &mut [u8], counters: &mut AtomCounters) {
     for (pair, result) in output.as_chunks_mut().0.iter_mut().zip(results) {
         counters.nan_output += u64::from(result.is_nan());
         counters.out_saturation += u64::from(result.is_largest());
@@ -119,7 +119,7 @@ impl Elementwise {
         lane: usize,
         (operands, flush): (&[u8], bool),
         tables: &Tables,
-        counters: &mut Counters,
+        counters: &mut AtomCounters,
     ) -> Fp32 {
         let stream = self.operands.as_ref();
         let mut value = data;

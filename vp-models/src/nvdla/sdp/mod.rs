@@ -18,6 +18,7 @@
 //! what each step requires and how long each part takes. The outputs are writes or atoms for PDP, counters, and
 //! the interrupt, which the `engine` raises when all writes are acknowledged.
 
+pub mod atom;
 mod before_elementwise;
 pub mod compute;
 mod counters;
@@ -32,7 +33,7 @@ mod operands;
 mod pass;
 mod timing;
 
-use self::compute::Counters;
+use self::atom::AtomCounters;
 use self::counters::HeldCounters;
 use self::feed::Feed;
 use self::layer::{Destination, Hardware, OperandStream, SdpLayer, SdpSource};
@@ -333,7 +334,7 @@ impl Sdp {
     }
 
     /// Puts a layer's counters into its group's registers, those that are switched on.
-    fn show(&self, layer: &SdpLayer, group: usize, counters: &Counters) {
+    fn show(&self, layer: &SdpLayer, group: usize, counters: &AtomCounters) {
         use reg::D_PERF_ENABLE::{PERF_DMA_EN, PERF_LUT_EN, PERF_NAN_INF_COUNT_EN, PERF_SAT_EN};
         let Common { control, rdma, cycle, .. } = &self.common;
         control.registers().borrow_mut().set(group, reg::D_STATUS, counters.unequal.into());

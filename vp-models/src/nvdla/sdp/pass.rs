@@ -1,8 +1,9 @@
 //! One layer on its way through the datapath of SDP: when each atom starts, and where its result goes.
 
 use super::Sdp;
+use super::atom::{AtomCounters, AtomOperands};
 use super::before_elementwise::BeforeElementwise;
-use super::compute::{Counters, Datapath, Operands};
+use super::compute::Datapath;
 use super::layer::{Destination, SdpLayer, SdpSource};
 use super::lut::Tables;
 use super::operands::StageOperands;
@@ -49,7 +50,7 @@ pub(super) struct Pass<'a> {
     second_output: VecDeque<u8>,
     /// The results of a step.
     output: Vec<u8>,
-    counters: Counters,
+    counters: AtomCounters,
     /// True if the layer cannot go on.
     ended: bool,
 }
@@ -122,13 +123,13 @@ impl<'a> Pass<'a> {
             first_input: VecDeque::new(),
             second_output: VecDeque::new(),
             output: Vec::new(),
-            counters: Counters::default(),
+            counters: AtomCounters::default(),
             ended: false,
         }
     }
 
     /// Runs the layer; tells when its last atom leaves.
-    pub(super) async fn run(mut self) -> (Counters, Time) {
+    pub(super) async fn run(mut self) -> (AtomCounters, Time) {
         let layer = self.layer;
         for surface in 0..layer.surfaces() {
             for line in 0..self.lines {
@@ -409,6 +410,6 @@ impl<'a> Pass<'a> {
 }
 
 /// Returns the operands that the stages take for an atom of a surface.
-fn operand_bytes<'a>([bs, bn, ew]: &'a [StageOperands<'_>; 3], pixel: u64) -> Operands<'a> {
-    Operands { bs: bs.bytes(pixel), bn: bn.bytes(pixel), ew: ew.bytes(pixel) }
+fn operand_bytes<'a>([bs, bn, ew]: &'a [StageOperands<'_>; 3], pixel: u64) -> AtomOperands<'a> {
+    AtomOperands { bs: bs.bytes(pixel), bn: bn.bytes(pixel), ew: ew.bytes(pixel) }
 }

@@ -256,7 +256,8 @@ mod tests {
     use super::*;
     use crate::nvdla::config::Config;
     use crate::nvdla::registers::{Group, RegisterMap, Unit, sdp as reg};
-    use crate::nvdla::timing::{RtlTree, Timing};
+    use crate::nvdla::rtl_tree::RtlTree;
+    use crate::nvdla::timing::Timing;
 
     /// Returns a layer of CACC's whose output goes to PDP, with or without the ALU of BS.
     fn to_pooling(bs_alu: bool) -> SdpLayer {

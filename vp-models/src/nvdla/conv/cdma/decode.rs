@@ -1,20 +1,112 @@
-//! CDMA's registers for what it reads: features, images, cubes for Winograd's method, and the additional data
-//! of compressed weights.
+//! Decoding of CDMA's registers into a layer, by the kind of input: features, images, cubes for Winograd's method; and the additional
+//! data of compressed weights.
 
 use super::feature::Feature;
 use super::image::Image;
-use super::layer::Compressed;
+use super::layer::{CdmaLayer, Compressed, Input, Weights};
 use super::pixel::Format;
 use super::winograd::Winograd;
+use crate::nvdla::conv::buffer::{Banks, Reuse};
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::cube::{Packing, Ram};
+use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::{Converter, Precision};
 use crate::nvdla::place::{self, LowBits, PlaceFields};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cdma as reg};
 
+impl CdmaLayer {
+    /// Decodes and checks a group.
+    pub fn decode(group: &Group, hardware: &Hardware) -> Result<CdmaLayer, Refused> {
+        use reg::D_MISC_CFG as misc;
+        let refuse = |field, why: String| Err(Refused::new(group, field, why));
+        let lacks = |field, why| Err(Refused::lacking(group, field, why));
+        let (precision, converted) = precisions(group, hardware)?;
+        let is_image = group.flag(reg::D_DATAIN_FORMAT::DATAIN_FORMAT);
+        let (winograd, cubes) = (group.flag(misc::CONV_MODE), group.actual(reg::D_BATCH_NUMBER::BATCHES));
+        if winograd && !hardware.winograd {
+            return lacks(misc::CONV_MODE, "this configuration has no Winograd");
+        }
+        if cubes > hardware.batches {
+            let why = "this configuration does not take so many cubes at once";
+            return lacks(reg::D_BATCH_NUMBER::BATCHES, why);
+        }
+        if cubes > 1 && (winograd || is_image) {
+            let why = "images, and with Winograd cubes, come one at a time (0)";
+            return refuse(reg::D_BATCH_NUMBER::BATCHES, why.into());
+        }
+        if winograd && is_image {
+            let why = "Winograd takes features (0)";
+            return refuse(reg::D_DATAIN_FORMAT::DATAIN_FORMAT, why.into());
+        }
+        let layer = CdmaLayer {
+            atom: hardware.atom,
+            precision,
+            converted,
+            input: if winograd {
+                Input::Winograd(extended(group, hardware, precision)?)
+            } else if is_image {
+                Input::Image(image(group, hardware, precision)?)
+            } else {
+                Input::Feature(feature(group, hardware, precision)?)
+            },
+            entries: group.actual(reg::D_ENTRY_PER_SLICE::ENTRIES) * cubes,
+            weights: Weights {
+                ram: Ram::from_field(group.get(reg::D_WEIGHT_RAM_TYPE::WEIGHT_RAM_TYPE)),
+                base: group.address(
+                    reg::D_WEIGHT_ADDR_LOW::WEIGHT_ADDR_LOW,
+                    reg::D_WEIGHT_ADDR_HIGH::WEIGHT_ADDR_HIGH,
+                ) & !(u64::from(hardware.atom) - 1),
+                bytes: group.actual(reg::D_WEIGHT_BYTES::WEIGHT_BYTES),
+                kernel_bytes: group.actual(reg::D_WEIGHT_SIZE_0::BYTE_PER_KERNEL),
+                kernels: group.actual(reg::D_WEIGHT_SIZE_1::WEIGHT_KERNEL),
+                compressed: compressed(group, hardware)?,
+            },
+            banks: Banks {
+                data: group.actual(reg::D_BANK::DATA_BANK),
+                weight: group.actual(reg::D_BANK::WEIGHT_BANK),
+            },
+            reuse: Reuse {
+                data: group.flag(misc::DATA_REUSE),
+                weight: group.flag(misc::WEIGHT_REUSE),
+                keep_data: group.flag(misc::SKIP_DATA_RLS),
+                keep_weight: group.flag(misc::SKIP_WEIGHT_RLS),
+            },
+        };
+        layer.check_room(group, hardware)?;
+        Ok(layer)
+    }
+
+    /// Returns the errors in the registers that place input and weights, each as a sentence, as far as these are read.
+    pub(super) fn unaligned(&self, group: &Group, [reads_data, reads_weights]: [bool; 2]) -> Vec<String> {
+        let mut all = match &self.input {
+            _ if !reads_data => Vec::new(),
+            Input::Feature(feature) | Input::Winograd(Winograd { feature, .. }) => {
+                unaligned_feature(group, feature)
+            }
+            Input::Image(image) => unaligned_image(group, image),
+        };
+        if reads_weights {
+            all.extend(unaligned_weights(group, self.atom, self.weights.compressed.is_some()));
+        }
+        all
+    }
+}
+
+/// The formats in the buffer, and behind the converter. A converter of builds with int8 alone still saturates to int16, and of
+/// that the low byte is taken (RTL, `NV_NVDLA_CDMA_CVT_cell`, `chn_dout`; `NV_NVDLA_CDMA_cvt`, `cvt_data_cell`).
+fn precisions(group: &Group, hardware: &Hardware) -> Result<(Precision, Precision), Refused> {
+    let field = reg::D_MISC_CFG::PROC_PRECISION;
+    let to_int16 = group.flag(reg::D_CVT_CFG::CVT_EN) && group.get(field) == Precision::Int16.code();
+    if hardware.formats == Formats::INT8 && to_int16 {
+        return Ok((Precision::Int8, Precision::Int16));
+    }
+    let precision = hardware.precision(group, field)?;
+    Ok((precision, precision))
+}
+
 /// Decodes what is read beside the weights, if they are compressed.
-pub(super) fn compressed(group: &Group, hardware: &Hardware) -> Result<Option<Compressed>, Refused> {
+fn compressed(group: &Group, hardware: &Hardware) -> Result<Option<Compressed>, Refused> {
     use reg::{D_WEIGHT_FORMAT::WEIGHT_FORMAT, S_ARBITER};
     if !group.flag(WEIGHT_FORMAT) {
         return Ok(None);
@@ -41,7 +133,7 @@ const FEATURE: PlaceFields = PlaceFields {
 };
 
 /// Returns the errors in the registers that place a cube, each as a sentence.
-pub(super) fn unaligned_feature(group: &Group, feature: &Feature) -> Vec<String> {
+fn unaligned_feature(group: &Group, feature: &Feature) -> Vec<String> {
     let surfaces = feature.channels.div_ceil(feature.lanes.max(1));
     let low_bits = LowBits::OfRegisters;
     let mut all = FEATURE.unaligned(group, &feature.surface, (feature.height, surfaces), low_bits);
@@ -53,7 +145,7 @@ pub(super) fn unaligned_feature(group: &Group, feature: &Feature) -> Vec<String>
 }
 
 /// Returns the errors in the registers that place an image and its first pixel, each as a sentence.
-pub(super) fn unaligned_image(group: &Group, image: &Image) -> Vec<String> {
+fn unaligned_image(group: &Group, image: &Image) -> Vec<String> {
     let first = [reg::D_DAIN_ADDR_LOW_0::DATAIN_ADDR_LOW_0, reg::D_LINE_STRIDE::LINE_STRIDE];
     let second = [reg::D_DAIN_ADDR_LOW_1::DATAIN_ADDR_LOW_1, reg::D_LINE_UV_STRIDE::UV_LINE_STRIDE];
     let planes = [first, second].into_iter().zip(image.format.pixel_bytes());
@@ -73,7 +165,7 @@ pub(super) fn unaligned_image(group: &Group, image: &Image) -> Vec<String> {
 }
 
 /// Returns the errors in the registers that place weights, and what lies beside them if they are compressed, each as a sentence.
-pub(super) fn unaligned_weights(group: &Group, atom: u32, compressed: bool) -> impl Iterator<Item = String> {
+fn unaligned_weights(group: &Group, atom: u32, compressed: bool) -> impl Iterator<Item = String> {
     let fields = [
         (reg::D_WEIGHT_ADDR_LOW::WEIGHT_ADDR_LOW, true),
         (reg::D_WMB_ADDR_LOW::WMB_ADDR_LOW, compressed),
@@ -84,7 +176,7 @@ pub(super) fn unaligned_weights(group: &Group, atom: u32, compressed: bool) -> i
 }
 
 /// A feature data cube.
-pub(super) fn feature(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Feature, Refused> {
+fn feature(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Feature, Refused> {
     use reg::{D_CVT_CFG::CVT_EN, D_MISC_CFG::IN_PRECISION};
     let format = hardware.precision(group, IN_PRECISION)?;
     let converts = group.flag(CVT_EN);
@@ -121,11 +213,7 @@ pub(super) fn feature(group: &Group, hardware: &Hardware, precision: Precision) 
 }
 
 /// A cube for Winograd's method: padded here, and spread by steps so that kernels move pixel by pixel.
-pub(super) fn extended(
-    group: &Group,
-    hardware: &Hardware,
-    precision: Precision,
-) -> Result<Winograd, Refused> {
+fn extended(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Winograd, Refused> {
     use reg::{D_CONV_STRIDE as stride, D_ZERO_PADDING as padding};
     let refuse = |field, why| Err(Refused::new(group, field, why));
     let mut feature = feature(group, hardware, precision)?;
@@ -158,7 +246,7 @@ pub(super) fn extended(
 }
 
 /// An image.
-pub(super) fn image(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Image, Refused> {
+fn image(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Image, Refused> {
     use reg::D_DATAIN_FORMAT::{PIXEL_FORMAT, PIXEL_MAPPING, PIXEL_SIGN_OVERRIDE};
     let format = Format::named(group.get(PIXEL_FORMAT))
         .ok_or_else(|| Refused::new(group, PIXEL_FORMAT, "there is no such format"))?;

@@ -1,6 +1,6 @@
 //! Feature data cubes: the reads that bring some of their lines, and lines as the buffer holds them.
 
-use super::layer::Read;
+use super::read::Read;
 use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::cube::{self, Packing, Surface};
 use crate::nvdla::numeric::{Converter, Precision, saturate};

@@ -1,7 +1,7 @@
 //! Images: the reads that bring a line, and the line as the buffer holds it, converted and padded at both ends.
 
-use super::layer::Read;
 use super::pixel::Format;
+use super::read::Read;
 use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::cube::Ram;
 use crate::nvdla::float::SpecialCounts;

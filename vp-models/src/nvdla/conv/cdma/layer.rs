@@ -2,16 +2,15 @@
 //! converts input on the way. `decode` has the registers of each kind of input, [`CdmaLayer::encode`] is the
 //! inverse.
 
-use super::decode;
 use super::feature::Feature;
 use super::image::Image;
+use super::read::Read;
 use super::winograd::Winograd;
 use crate::nvdla::conv::buffer::{Banks, Reuse};
 use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::cube::Ram;
 use crate::nvdla::float::SpecialCounts;
-use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cdma as reg};
@@ -89,19 +88,6 @@ impl Weights {
         let kernels = (group + 1).saturating_mul(group_kernels).min(self.kernels);
         u64::from(kernels) * u64::from(self.kernel_bytes)
     }
-}
-
-/// One read from memory, and where its bytes go among those of the lines that are read together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Read {
-    /// Byte address.
-    pub address: u64,
-    /// Bytes.
-    pub bytes: u32,
-    /// Offset of the read's bytes among those of the lines.
-    pub at: usize,
-    /// The cycle in which it is made at the earliest, counted from the first.
-    pub cycle: u64,
 }
 
 impl Input {
@@ -205,80 +191,7 @@ impl Input {
     }
 }
 
-/// The formats in the buffer, and behind the converter. A converter of builds with int8 alone still saturates to int16, and of
-/// that the low byte is taken (RTL, `NV_NVDLA_CDMA_CVT_cell`, `chn_dout`; `NV_NVDLA_CDMA_cvt`, `cvt_data_cell`).
-fn precisions(group: &Group, hardware: &Hardware) -> Result<(Precision, Precision), Refused> {
-    let field = reg::D_MISC_CFG::PROC_PRECISION;
-    let to_int16 = group.flag(reg::D_CVT_CFG::CVT_EN) && group.get(field) == Precision::Int16.code();
-    if hardware.formats == Formats::INT8 && to_int16 {
-        return Ok((Precision::Int8, Precision::Int16));
-    }
-    let precision = hardware.precision(group, field)?;
-    Ok((precision, precision))
-}
-
 impl CdmaLayer {
-    /// Decodes and checks a group.
-    pub fn decode(group: &Group, hardware: &Hardware) -> Result<CdmaLayer, Refused> {
-        use reg::D_MISC_CFG as misc;
-        let refuse = |field, why: String| Err(Refused::new(group, field, why));
-        let lacks = |field, why| Err(Refused::lacking(group, field, why));
-        let (precision, converted) = precisions(group, hardware)?;
-        let is_image = group.flag(reg::D_DATAIN_FORMAT::DATAIN_FORMAT);
-        let (winograd, cubes) = (group.flag(misc::CONV_MODE), group.actual(reg::D_BATCH_NUMBER::BATCHES));
-        if winograd && !hardware.winograd {
-            return lacks(misc::CONV_MODE, "this configuration has no Winograd");
-        }
-        if cubes > hardware.batches {
-            let why = "this configuration does not take so many cubes at once";
-            return lacks(reg::D_BATCH_NUMBER::BATCHES, why);
-        }
-        if cubes > 1 && (winograd || is_image) {
-            let why = "images, and with Winograd cubes, come one at a time (0)";
-            return refuse(reg::D_BATCH_NUMBER::BATCHES, why.into());
-        }
-        if winograd && is_image {
-            let why = "Winograd takes features (0)";
-            return refuse(reg::D_DATAIN_FORMAT::DATAIN_FORMAT, why.into());
-        }
-        let layer = CdmaLayer {
-            atom: hardware.atom,
-            precision,
-            converted,
-            input: if winograd {
-                Input::Winograd(decode::extended(group, hardware, precision)?)
-            } else if is_image {
-                Input::Image(decode::image(group, hardware, precision)?)
-            } else {
-                Input::Feature(decode::feature(group, hardware, precision)?)
-            },
-            entries: group.actual(reg::D_ENTRY_PER_SLICE::ENTRIES) * cubes,
-            weights: Weights {
-                ram: Ram::from_field(group.get(reg::D_WEIGHT_RAM_TYPE::WEIGHT_RAM_TYPE)),
-                base: group.address(
-                    reg::D_WEIGHT_ADDR_LOW::WEIGHT_ADDR_LOW,
-                    reg::D_WEIGHT_ADDR_HIGH::WEIGHT_ADDR_HIGH,
-                ) & !(u64::from(hardware.atom) - 1),
-                bytes: group.actual(reg::D_WEIGHT_BYTES::WEIGHT_BYTES),
-                kernel_bytes: group.actual(reg::D_WEIGHT_SIZE_0::BYTE_PER_KERNEL),
-                kernels: group.actual(reg::D_WEIGHT_SIZE_1::WEIGHT_KERNEL),
-                compressed: decode::compressed(group, hardware)?,
-            },
-            banks: Banks {
-                data: group.actual(reg::D_BANK::DATA_BANK),
-                weight: group.actual(reg::D_BANK::WEIGHT_BANK),
-            },
-            reuse: Reuse {
-                data: group.flag(misc::DATA_REUSE),
-                weight: group.flag(misc::WEIGHT_REUSE),
-                keep_data: group.flag(misc::SKIP_DATA_RLS),
-                keep_weight: group.flag(misc::SKIP_WEIGHT_RLS),
-            },
-        };
-        layer.check_room(group, hardware)?;
-        Ok(layer)
-    }
-
     /// The data of these reads, as lines for the buffer, the first of which is `first`.
     pub fn lines(&self, first: u32, lines: u32, bytes: &[u8]) -> Vec<Elements> {
         let lines = self.input.lines(self.converted, first, lines, bytes);
@@ -288,24 +201,9 @@ impl CdmaLayer {
         }
     }
 
-    /// Returns the errors in the registers that place input and weights, each as a sentence, as far as these are read.
-    pub(super) fn unaligned(&self, group: &Group, [reads_data, reads_weights]: [bool; 2]) -> Vec<String> {
-        let mut all = match &self.input {
-            _ if !reads_data => Vec::new(),
-            Input::Feature(feature) | Input::Winograd(Winograd { feature, .. }) => {
-                decode::unaligned_feature(group, feature)
-            }
-            Input::Image(image) => decode::unaligned_image(group, image),
-        };
-        if reads_weights {
-            all.extend(decode::unaligned_weights(group, self.atom, self.weights.compressed.is_some()));
-        }
-        all
-    }
-
     /// CSC begins with a layer when all its lines are there, and with a group of kernels when that is: what never
     /// fits would never begin (RTL, `NV_NVDLA_CSC_sg.v`, `dat_cbuf_ready`, `wt_cbuf_ready`).
-    fn check_room(&self, group: &Group, hardware: &Hardware) -> Result<(), Refused> {
+    pub(super) fn check_room(&self, group: &Group, hardware: &Hardware) -> Result<(), Refused> {
         let refuse = |field, why: String| Err(Refused::new(group, field, why));
         let CdmaLayer { banks, weights, entries, .. } = self;
         // The last bank is the masks'.

@@ -20,7 +20,7 @@
 //! Both halves of a layer run side by side, each at the pace of its reads. Where a layer splits the banks otherwise than the one
 //! before, a half first waits until CSC has begun it, too. CSC gives back room while it computes, and so lets both go on.
 //!
-//! [`layer`] decodes a register group (`decode`: what is read). [`feature`], [`image`] (with [`pixel`]) and
+//! [`layer`] is what a register group says (`decode`). [`feature`], [`image`] (with [`pixel`]) and
 //! [`winograd`] are the kinds of input: which reads bring it, and what the buffer then holds. `requests` are
 //! the reads, `compressed` those of compressed weights; `weights` writes what comes of others to the buffer. This module has the processes.
 
@@ -32,6 +32,7 @@ pub mod image;
 mod intake;
 pub mod layer;
 pub mod pixel;
+pub mod read;
 mod requests;
 mod weights;
 pub mod winograd;

@@ -3,7 +3,8 @@
 //! The memory interface asks for the next read when the previous one is made. If there is none because room is
 //! lacking, CDMA's process waits for room and lets the interface go on.
 
-use super::layer::{CdmaLayer, Input, Read};
+use super::layer::{CdmaLayer, Input};
+use super::read::Read;
 use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS};
 use crate::bus::axi::{Possible, Request, RequestWatch, Requester};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};

@@ -3,7 +3,7 @@
 //! pixel.
 
 use super::feature::Feature;
-use super::layer::Read;
+use super::read::Read;
 use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::numeric::Precision;
 

@@ -13,10 +13,17 @@ use crate::nvdla::registers::{FieldRef, Group, csc as reg};
 /// The widest padding right of the input and below it that CDMA's registers can name: 6 bits.
 const MAX_PADDING_AFTER: usize = 63;
 
+impl CscLayer {
+    /// Decodes and checks a group.
+    pub fn decode(group: &Group, hardware: &Hardware) -> Result<CscLayer, Refused> {
+        Decoder { group, hardware }.layer()
+    }
+}
+
 /// A register group, and the hardware it is for.
-pub(super) struct Decoder<'a> {
-    pub(super) group: &'a Group,
-    pub(super) hardware: &'a Hardware,
+struct Decoder<'a> {
+    group: &'a Group,
+    hardware: &'a Hardware,
 }
 
 impl Decoder<'_> {
@@ -33,7 +40,7 @@ impl Decoder<'_> {
     }
 
     /// The layer.
-    pub(super) fn layer(&self) -> Result<CscLayer, Refused> {
+    fn layer(&self) -> Result<CscLayer, Refused> {
         use reg::{D_DATAOUT_SIZE_0 as out, D_MISC_CFG as misc};
         let Decoder { group, hardware } = self;
         let compressed = reg::D_WEIGHT_FORMAT::WEIGHT_FORMAT;

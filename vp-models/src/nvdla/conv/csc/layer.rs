@@ -1,7 +1,6 @@
 //! One layer's registers of CSC: the kernels, how they move over the input, and what is released.
 //! [`CscLayer::encode`] is the inverse of [`CscLayer::decode`].
 
-use super::decode::Decoder;
 use super::stripes;
 use crate::nvdla::conv::buffer::{Fetch, Reuse};
 use crate::nvdla::conv::compute::{Axes, Geometry, Kernel, winograd};
@@ -198,13 +197,6 @@ impl CscLayer {
         u64::from(kernels) * (self.order.taps() * self.precision.bytes()) as u64
     }
 
-    /// Decodes and checks a group.
-    pub fn decode(group: &Group, hardware: &Hardware) -> Result<CscLayer, Refused> {
-        Decoder { group, hardware }.layer()
-    }
-}
-
-impl CscLayer {
     /// Checks what CDMA brings against what is needed: hardware would wait for the rest for ever, or compute
     /// with what happens to lie in the buffer.
     pub(super) fn agree(

@@ -302,12 +302,12 @@ proptest! {
     }
 }
 
-fn one(layer: &SdpLayer, value: i32) -> (i8, Counters) {
+fn one(layer: &SdpLayer, value: i32) -> (i8, AtomCounters) {
     let mut output = [0; 8];
     let tables = Tables::default();
     let mut input = [value, 0, 0, 0, 0, 0, 0, 0];
     let counters =
-        Datapath::new(layer, &tables).accumulator_atoms(&mut input, &Operands::default(), &mut output);
+        Datapath::new(layer, &tables).accumulator_atoms(&mut input, &AtomOperands::default(), &mut output);
     (output[0] as i8, counters)
 }
 
@@ -350,8 +350,10 @@ fn a_comparison_reports_differences_and_writes_nothing() {
     let datapath = Datapath::new(&layer, &tables);
     let mut output = [0x55; 8];
     let input = [1, 2, 3, 4, 5, 6, 7, 0xff];
-    let same = datapath.memory_atom(&input, &Operands { ew: &input, ..Operands::default() }, &mut output);
-    let other = datapath.memory_atom(&input, &Operands { ew: &[0; 8], ..Operands::default() }, &mut output);
+    let same =
+        datapath.memory_atom(&input, &AtomOperands { ew: &input, ..AtomOperands::default() }, &mut output);
+    let other =
+        datapath.memory_atom(&input, &AtomOperands { ew: &[0; 8], ..AtomOperands::default() }, &mut output);
     assert_eq!((same.unequal, other.unequal, output), (false, true, [0x55; 8]));
 }
 
@@ -362,7 +364,7 @@ fn the_status_tells_of_any_byte_for_the_write_dma_that_is_not_0() {
     let tables = Tables::default();
     let unequal = |layer: &SdpLayer, input: [u8; 8]| {
         let mut output = [0; 8];
-        Datapath::new(layer, &tables).memory_atom(&input, &Operands::default(), &mut output).unequal
+        Datapath::new(layer, &tables).memory_atom(&input, &AtomOperands::default(), &mut output).unequal
     };
     assert!(!unequal(&memory, [0; 8]));
     assert!(unequal(&memory, [0, 0, 0, 0, 0, 0, 0, 1]));

@@ -1,0 +1,47 @@
+//! What goes with an atom of data through SDP's stages: its operands in, and what it adds to the counters out.
+
+use super::lut;
+use crate::nvdla::float::SpecialCounts;
+
+/// Counts of the statistics registers, and the outcome of a comparison.
+///
+/// Lanes beyond the channel count are counted like real ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AtomCounters {
+    /// `D_PERF_OUT_SATURATION`: results that the converter's clamp to 17 bits changes by more than one. The clamp to 8 or 16
+    /// bits behind it is not counted. Of fp16 output: the largest numbers, whatever made them.
+    pub out_saturation: u64,
+    /// `D_PERF_LUT_*`.
+    pub lut: lut::Counters,
+    /// `D_STATUS_NAN_INPUT_NUM` and `D_STATUS_INF_INPUT_NUM` of SDP_RDMA: counts in the data from memory,
+    /// before it is flushed.
+    pub input: SpecialCounts,
+    /// `D_STATUS_NAN_OUTPUT_NUM`: results that are not numbers.
+    pub nan_output: u64,
+    /// `D_STATUS`: a byte that goes to the write DMA is not 0, in every layer: the hardware has no other test for the outcome of a
+    /// comparison (`EQL`), which is 1 where the two differ (RTL, `NV_NVDLA_SDP_WDMA_DAT_out.v`, `dfifo0_unequal`).
+    pub unequal: bool,
+}
+
+impl std::ops::AddAssign for AtomCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.out_saturation += other.out_saturation;
+        self.lut += other.lut;
+        self.input += other.input;
+        self.nan_output += other.nan_output;
+        self.unequal |= other.unequal;
+    }
+}
+
+/// The memory operands of one atom, as they lie in memory; empty for stages without memory operands.
+///
+/// Lengths are [`OperandStream::group_bytes`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AtomOperands<'a> {
+    /// Operands of stage BS.
+    pub bs: &'a [u8],
+    /// Operands of stage BN.
+    pub bn: &'a [u8],
+    /// Operands of the element-wise stage.
+    pub ew: &'a [u8],
+}
