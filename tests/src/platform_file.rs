@@ -137,7 +137,7 @@ const SOURCES: [&str; 13] = [
     "nvdla/config.rs",
     "nvdla/config/capability.rs",
     "nvdla/registers/map.rs",
-    "nvdla/timing.rs",
+    "nvdla/rtl_tree.rs",
     "fpga_ai_suite/architecture.rs",
     "outside_device/description.rs",
     "memory/model.rs",

@@ -18,6 +18,9 @@
 //! assert_eq!(trace.form(), Some(RequestForm::Vp));
 //! assert!(trace.read("LD 0x140").is_err());
 //! ```
+//!
+//! Another form is a variant of [`RequestForm`]; of commands, one of [`CommandForm`](super::CommandForm). `vp-bridge/observers/src/memories.rs`
+//! writes them of runs, `cli/memory/replay.rs` reads them.
 
 use super::MemoryRequest;
 use super::command_text::Level;

@@ -4,6 +4,12 @@
 //! layer needs, possibly while the previous layer still runs, and before the engine itself is enabled. The
 //! other process is the engine itself: it streams decoded layers one after the other and reports each done. The
 //! trait [`Engine`] has what differs between engines.
+//!
+//! # Where to add an engine
+//!
+//! A folder `nvdla/<engine>` (`layer`, `compute`, `timing`, `mod`) with `impl Engine`, as `rubik`; its registers; its interrupt in
+//! `glb/interrupt.rs`, client ids in `nocif.rs`, presence in `config.rs`, needs in `awaited.rs`; `start` and the unit's arm in `device.rs`; figures in
+//! `timing.rs`; a `Datapath` in `occupancy.rs`. What it passes on the fly is a `bus::Handoff`.
 
 use super::config::Config;
 use super::control::Control;

@@ -28,6 +28,13 @@
 //! Layers are int8, int16 or fp16, by the network's precision: convolutions with bias, sum, activation and converter in SDP; poolings,
 //! sums, products, maxima, relu and leaky; concatenations, interleaving and normalisations; soft-max and graphs of tensors are the CPU's.
 //! Convolutions whose input the convolution buffer does not hold whole are cut; those it cannot hold even so are refused by name. [`Measured`] says what bounds each layer.
+//!
+//! # Where to add a kind of layer
+//!
+//! [`Operation`] has it, its text `description/written.rs` with `written/reader.rs`. The plan takes it in `plan/operations.rs`, `values.rs`
+//! and `steps.rs`, with its engine's `registers` or `cpu.rs`. An FPGA AI Suite IP has it or refuses it (`fpga_ai_suite/plan.rs`); studies have
+//! `vp-bridge/study/src/networks.rs`, tests their reference in `tests/src/reference/network.rs`, people `networks/README.md`. The compiler names
+//! the other `match`es.
 
 mod compressed;
 mod cpu;

@@ -1,4 +1,7 @@
 //! Time that a memory takes to answer: fixed, or drawn from a seeded distribution.
+//!
+//! A distribution more is a variant of [`Drawn`], with `least`, `check` and `draw_from`; its text is in `cli/platform_args.rs` of `vp-bridge`, its
+//! sentence in `tests/src/platform_file.rs`, and `cargo run -p vp-tests --bin make-platform-file docs/platform-file.md` writes the page.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use rand::{Rng, SeedableRng};

@@ -1,4 +1,4 @@
-//! What goes with an atom of data through SDP's stages: its operands in, and what it adds to the counters out.
+//! Companions of an atom of data on its way through SDP's stages: its operands, and what it adds to the counters.
 
 use super::lut;
 use crate::nvdla::float::SpecialCounts;
@@ -35,7 +35,7 @@ impl std::ops::AddAssign for AtomCounters {
 
 /// The memory operands of one atom, as they lie in memory; empty for stages without memory operands.
 ///
-/// Lengths are [`OperandStream::group_bytes`].
+/// Lengths are [`OperandStream::group_bytes`](super::layer::OperandStream::group_bytes).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AtomOperands<'a> {
     /// Operands of stage BS.

@@ -13,6 +13,11 @@
 //!
 //! Facts about what the vendor's runtime and driver take are those of nvdla/sw: `Runtime.cpp`, `Loadable.cpp` and the firmware's `scheduler.c`,
 //! `conv.c`, `sdp.c`, `pdp.c`. `rules` names those that a plan can break.
+//!
+//! # Where to add a rule
+//!
+//! A rule of the vendor's runtime or driver stands in `rules`, and as a row in `docs/loadables.md`. What the driver writes to registers is in
+//! `loadable::registers`, whose inverse `descriptors` is; `check` holds both together.
 
 mod check;
 mod dependencies;
