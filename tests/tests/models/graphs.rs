@@ -29,10 +29,10 @@ pub(crate) fn spatial(kernel: usize, stride: usize, padding: usize, groups: usiz
 
 impl GraphDraw {
     /// A graph with an input of this shape.
-    pub(crate) fn new(seed: u64, shape: [usize; 4]) -> GraphDraw {
+    pub(crate) fn new(seed: u64, shape: impl AsRef<[usize]>) -> GraphDraw {
         let random = ChaCha8Rng::seed_from_u64(seed);
         let mut draw = GraphDraw { random, graph: Graph { name: "drawn".to_owned(), ..Graph::default() } };
-        let input = draw.value("x", &shape);
+        let input = draw.value("x", shape.as_ref());
         draw.graph.inputs.push(input);
         draw
     }

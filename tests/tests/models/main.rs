@@ -1,6 +1,7 @@
 //! ONNX models brought to NVDLA: what the device gives, beside the model in plain arithmetic.
 
 mod calibration;
+mod channels;
 mod codes;
 mod equalised;
 mod floats;

@@ -118,3 +118,41 @@ proptest! {
         prop_assert!(differing * 10 <= expected.len(), "{kind} {form:?} on {platform}: {differing} of {}", expected.len());
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(20), ..ProptestConfig::default() })]
+
+    /// The gate has codes of its own, and zero points at that, with which SDP multiplies nothing: both nodes are one table over the codes of
+    /// what is gated.
+    #[test]
+    fn a_gate_in_codes_is_a_table_with_what_it_gates(seed in any::<u64>(), is_hard in any::<bool>(), is_unsigned in any::<bool>()) {
+        let form = if is_unsigned { Form::Unsigned } else { Form::Symmetric };
+        let mut draw = GraphDraw::new(seed, [1, 12, 9, 7]);
+        let input = draw.input();
+        let start = draw.graph.inputs[0];
+        let (from, _) = form.quantise(&mut draw, start, (-1.0, 1.0));
+        let kernel = weights(&mut draw, &[12, 12, 3, 3], true);
+        let bias = draw.numbers(&[12], 2.0);
+        let made = draw.alike(Operator::Conv(spatial(3, 1, 1, 1)), &[from, kernel, bias]);
+        let (made, _) = form.quantise(&mut draw, made, (-4.0, 4.0));
+        let function = match is_hard {
+            true => Unary::HardSigmoid { alpha: 1.0 / 6.0, beta: 0.5 },
+            false => Unary::Sigmoid,
+        };
+        let gate = draw.alike(Operator::Unary(function), &[made]);
+        let (gate, _) = form.quantise(&mut draw, gate, (0.0, 1.0));
+        let gated = draw.alike(Operator::Binary(Binary::Mul), &[gate, made]);
+        let (gated, step) = form.quantise(&mut draw, gated, (-0.4, 4.0));
+        let pooled = draw.max_pool(gated);
+        let graph = draw.finish(&[pooled]);
+        let expected = graph.run(std::slice::from_ref(&input)).unwrap()[0].to_floats();
+        let lowered = lowered(&graph, "nv_large", Precision::Int8, &input).unwrap();
+        prop_assert_eq!(&lowered.on_cpu, &[]);
+        let found = ran(&lowered, "nv_large", &input)[0].to_floats();
+        // The convolution's answers are within a step; what follows of them is exact.
+        let worst = expected.iter().zip(&found).map(|(e, f)| (e - f).abs() / step).fold(0.0, f32::max);
+        prop_assert!(worst < 2.6, "{worst} steps");
+        let differing = expected.iter().zip(&found).filter(|(e, f)| (*e - *f).abs() > 0.5 * step).count();
+        prop_assert!(differing * 10 <= expected.len(), "{differing} of {}", expected.len());
+    }
+}

@@ -6,12 +6,14 @@ use super::run::{Brought, ModelArgs, ReadingArgs, brought};
 use super::text::{counted, grouped};
 use super::{Failure, Verdict, out, standard};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 use vp_host::loadable::Generation;
 use vp_host::loadable::compile::{CompileError, CompileOptions, Compiled, SoftMaxBy, compile};
-use vp_host::network::{Form, Tensor};
+use vp_host::network::{CubeAxes, Encoding, Form, Network, Tensor};
 use vp_models::nvdla::numeric::Precision;
+use vp_onnx::lower::CodedTensor;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -81,10 +83,12 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     }
     let mut compiled =
         compile(&network, config, &options).map_err(|error| refused(&error, model.as_ref()))?;
-    // Outputs are the model's unless layers at its end are left out.
-    let known = if compiled.left.is_empty() { usize::MAX } else { 1 };
-    let ends = model.iter().flat_map(|model| &model.ends).enumerate().take(known);
-    ends.for_each(|(end, ModelEnd { name, .. })| compiled.name_end(end, name));
+    if let Some(model) = &model {
+        for end in 0..compiled.contents.tensors.len() {
+            let name = model.end(&compiled.network, end).map(|end| end.name.as_str());
+            name.into_iter().for_each(|name| compiled.name_end(end, name));
+        }
+    }
     let memory = input.map(|input| compiled.plan.input.pack(&input));
     if let (true, Some(memory)) = (args.fix_input, &memory) {
         compiled.fix_input(memory.clone());
@@ -129,17 +133,39 @@ pub(super) struct OutsideLoadable {
     pub(super) reasons: Vec<String>,
     /// Nodes before the loadable and behind it.
     pub(super) nodes: [Vec<String>; 2],
-    /// The model's words for the network's input and for each of its outputs.
-    pub(super) ends: Vec<ModelEnd>,
+    /// The model's tensor that is the network's input.
+    pub(super) input: ModelEnd,
+    /// The model's tensors that the network's layers make, by the layers' names.
+    pub(super) layers: HashMap<String, ModelEnd>,
+}
+
+impl OutsideLoadable {
+    /// The model's tensor at the input (0) or an output of a network with layers of the model's.
+    fn end(&self, network: &Network, end: usize) -> Option<&ModelEnd> {
+        match end.checked_sub(1) {
+            None => Some(&self.input),
+            Some(output) => self.layers.get(&network.layers[*network.outputs.get(output)?].name),
+        }
+    }
 }
 
 /// A tensor of an ONNX model at which the loadable begins or ends.
 pub(super) struct ModelEnd {
     pub(super) name: String,
-    /// Value of a step of the codes.
-    pub(super) scale: f32,
-    /// Code of zero.
-    pub(super) zero: i32,
+    pub(super) tensor: CodedTensor,
+}
+
+impl ModelEnd {
+    /// The cube's axes that the tensor has, in its order.
+    fn axes(&self) -> Vec<&'static str> {
+        let CubeAxes { channels, height, width } = self.tensor.encoding.axes;
+        let mut axes: Vec<_> = [(channels, "channels"), (height, "height"), (width, "width")]
+            .into_iter()
+            .filter_map(|(place, axis)| Some((place?, axis)))
+            .collect();
+        axes.sort_unstable();
+        axes.into_iter().map(|(_, axis)| axis).collect()
+    }
 }
 
 /// Outline of a compiled network.
@@ -163,12 +189,16 @@ impl Outline<'_> {
         self.compiled.plan.steps.len() - self.compiled.on_cpu().count()
     }
 
+    /// The model's tensor at an end, if it is a model's.
+    fn model_end(&self, end: usize) -> Option<&ModelEnd> {
+        self.model?.end(&self.compiled.network, end)
+    }
+
     /// Meaning of the codes of an end, where a model says it.
-    fn codes(&self, end: usize) -> Option<&ModelEnd> {
-        let is_known = end == 0 || self.compiled.left.is_empty();
+    fn codes(&self, end: usize) -> Option<&Encoding> {
         // Codes of halves are the numbers themselves.
-        let model = self.model.filter(|_| is_known && self.compiled.network.precision != Precision::Fp16);
-        model.and_then(|model| model.ends.get(end))
+        let has_codes = self.compiled.network.precision != Precision::Fp16;
+        self.model_end(end).filter(|_| has_codes).map(|end| &end.tensor.encoding)
     }
 
     /// Notes about what may surprise.
@@ -222,14 +252,20 @@ impl Outline<'_> {
                 Form::Features { atom, .. } => format!("features in atoms of {atom} bytes"),
             };
             let codes = match self.codes(end) {
-                Some(ModelEnd { scale, zero, .. }) => {
+                Some(Encoding { scale, zero, .. }) => {
                     format!(", a step of its codes is {scale:e}, zero is code {zero}")
                 }
                 None => String::new(),
             };
+            // A cube's elements are the tensor's in their order but where the model has moved its axes.
+            let axes = self.model_end(end).map(ModelEnd::axes).unwrap_or_default();
+            let axes = match axes.is_sorted() {
+                true => String::new(),
+                false => format!(", the model's axes are {}", axes.join(", ")),
+            };
             writeln!(
                 out,
-                "{what:<10} {name}: {} {}, {pixels}, {} bytes{codes}",
+                "{what:<10} {name}: {} {}, {pixels}, {} bytes{codes}{axes}",
                 tensor.precision,
                 tensor.shape,
                 grouped(tensor.bytes())
@@ -268,6 +304,7 @@ impl Outline<'_> {
                     "bytes": tensor.bytes(),
                     "scale": codes.map(|codes| codes.scale),
                     "zero": codes.map(|codes| codes.zero),
+                    "axes": self.model_end(end).map(ModelEnd::axes),
                 })
             })
             .collect();

@@ -12,7 +12,7 @@ use vp_host::network::{Network, NetworkLayer, Plan};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Description;
-use vp_onnx::lower::{CodedTensor, LayerOrigin, Lowered, MOVED};
+use vp_onnx::lower::{LayerOrigin, Lowered, MOVED, MOVES};
 use vp_tensors::Graph;
 
 /// A network and its plan.
@@ -52,10 +52,10 @@ pub(in crate::cli) fn planned(
 /// Reasons for which the CPU does something between hardware layers: of each such layer the first node that no unit does, and why.
 fn reasons(lowered: &Lowered) -> Vec<String> {
     let of_layer = |(layer, origin): (&NetworkLayer, &LayerOrigin)| {
-        // What follows a node of the CPU, and only moves elements, is the CPU's because of that node.
-        let is_moved = |why: &str| why == MOVED;
-        let all = || lowered.on_cpu.iter().filter(|(node, _)| origin.nodes.contains(node));
-        match all().find(|(_, why)| !is_moved(why)).or_else(|| all().next()) {
+        // What only moves elements beside a node of the CPU is the CPU's because of that node.
+        let weight = |why: &str| [MOVES, MOVED].iter().position(|moves| *moves == why).map_or(0, |at| at + 1);
+        let all = lowered.on_cpu.iter().filter(|(node, _)| origin.nodes.contains(node));
+        match all.min_by_key(|(_, why)| weight(why)) {
             Some((node, why)) => format!("`{node}`: {why}"),
             None => format!("`{}`: {}", layer.name, origin.on_cpu.as_deref().unwrap_or("no unit does it")),
         }
@@ -109,22 +109,26 @@ pub(in crate::cli) fn brought(
                 let names = graph.nodes.iter().map(|node| node.name.as_str());
                 names.filter(|name| own.contains(name)).map(str::to_owned).collect()
             };
-            let end = |name: &str, CodedTensor { encoding, .. }: &CodedTensor| ModelEnd {
-                name: name.to_owned(),
-                scale: encoding.scale,
-                zero: encoding.zero,
-            };
             let input_name = &lowered.floats.value(lowered.start).name;
-            let outputs = (0..lowered.network.outputs.len()).filter_map(|output| lowered.output(output));
+            let value =
+                |origin: &LayerOrigin| origin.value.map(|value| lowered.floats.value(value).name.clone());
+            let both = lowered.network.layers.iter().zip(&lowered.layers);
+            let layers = both.map(|(layer, origin)| {
+                let name = value(origin).unwrap_or_else(|| layer.name.clone());
+                (layer.name.clone(), ModelEnd { name, tensor: origin.output.clone() })
+            });
+            // What the model gives has its own name there.
+            let outputs = lowered.network.outputs.iter().enumerate().filter_map(|(output, &layer)| {
+                let (name, tensor) = lowered.output(output)?;
+                let end = ModelEnd { name: name.to_owned(), tensor: tensor.clone() };
+                Some((lowered.network.layers[layer].name.clone(), end))
+            });
             let outside = OutsideLoadable {
                 notes,
                 reasons: reasons(&lowered),
                 nodes: [nodes(&lowered.head), nodes(&lowered.tail)],
-                ends: [(input_name.as_str(), &lowered.input)]
-                    .into_iter()
-                    .chain(outputs)
-                    .map(|(name, tensor)| end(name, tensor))
-                    .collect(),
+                input: ModelEnd { name: input_name.clone(), tensor: lowered.input.clone() },
+                layers: layers.chain(outputs).collect(),
             };
             Ok(Brought { network: lowered.network, input, model: Some(outside) })
         }

@@ -4,6 +4,7 @@ use super::Code;
 use super::draft::{Draft, DraftKind, OnCpu};
 use super::drafter::{Drafter, NoNetwork, PlacedValue};
 use super::edges::Edges;
+use super::moves::MOVES;
 use super::view::View;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -115,7 +116,7 @@ impl Drafter<'_> {
             graph,
             inputs: vec![placed.view.clone()],
             output: view.clone(),
-            reason: "its elements have to be moved".to_owned(),
+            reason: MOVES.to_owned(),
         };
         Draft {
             name: format!("{} moved", own.name),

@@ -1,5 +1,6 @@
 //! Functions of an element, and how far tables of 257 entries with straight lines between and outside of them go for these.
 
+use super::Code;
 use vp_tensors::Unary;
 
 /// Function of an element.
@@ -8,6 +9,8 @@ pub(crate) enum Function {
     Unary(Unary),
     /// Limits, which may be infinite.
     Clip(f32, f32),
+    /// A number times this function of it, which has a code.
+    Gated(Unary, Code),
 }
 
 /// Places where a function is no straight line.
@@ -34,6 +37,7 @@ impl Function {
             // As ONNX has it: if the limits are the wrong way round, all numbers become the upper one. What is no number is no limit.
             Function::Clip(low, high) => number.max(low).min(high),
             Function::Unary(unary) => unary.of(number),
+            Function::Gated(gate, code) => number * code.number(code.code(gate.of(number)).into()),
         }
     }
 
@@ -44,6 +48,7 @@ impl Function {
             _ => Bends::Within(-1.0, 1.0),
         };
         match self {
+            Function::Gated(..) => Bends::Jumps,
             Function::Clip(low, high) => {
                 let [low, high] = [low, high].map(f64::from);
                 match (low.is_finite(), high.is_finite()) {

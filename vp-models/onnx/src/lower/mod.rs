@@ -1,11 +1,12 @@
 //! From a graph to a network: which unit does what, and the numbers in the hardware's codes.
 //!
 //! `planar` makes windows over one axis windows over lines of one, `floats` takes quantisation out of the nodes, `patterns` joins nodes that are one operation, and `transposed` parts transposed
-//! convolutions, `shuffle` orders kernels whose channels become pixels, `equalised` gives channels like ranges, `ranges` notes what values occur in samples, and `calibration` keeps that in a file, `drafter` with `nodes`, `moves`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
+//! convolutions, `shuffle` orders kernels whose channels become pixels, `channels` has convolutions shuffle channels, `equalised` gives channels like ranges, `ranges` notes what values occur in samples, and `calibration` keeps that in a file, `drafter` with `nodes`, `moves`, `convolution` and `windows` decides what each node becomes, `codes` gives each cube its
 //! scale, `coded` makes the network's operations. What lies before the first unit and behind the last one stays in floats.
 
 mod by_cpu;
 mod calibration;
+mod channels;
 mod code;
 mod coded;
 mod coded_convolution;
@@ -53,7 +54,7 @@ pub use self::calibration::{CalibrationError, CalibrationFault, CalibrationTable
 pub(crate) use self::code::Code;
 pub use self::error::LowerError;
 pub use self::lowered::{CodedTensor, LayerOrigin, Lowered, TailInput, TailSource};
-pub use self::moves::MOVED;
+pub use self::moves::{MOVED, MOVES};
 pub use self::options::{LowerOptions, WeightScales};
 pub use self::ranges::RangeMethod;
 

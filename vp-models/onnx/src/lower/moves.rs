@@ -10,6 +10,9 @@ use vp_tensors::{ElementType, Node, Resize, Tensor, ValueId};
 /// Reason for which a node that moves elements of what the CPU makes is the CPU's.
 pub const MOVED: &str = "what it moves is the CPU's";
 
+/// Reason of nodes that only move elements, and no unit does that.
+pub const MOVES: &str = "its elements have to be moved";
+
 impl Drafter<'_> {
     pub(crate) fn concatenation(&mut self, at: usize, node: &Node, axis: i64) -> Decided {
         if self.is_behind_units(at) {
@@ -169,7 +172,7 @@ impl Drafter<'_> {
     ) -> Decided {
         let Some(placed) = self.places.get(&input) else { cpu!("{MOVED}") };
         let Some(view) = seen(&placed.view, self.shape(output)) else {
-            cpu!("its elements have to be moved");
+            cpu!("{MOVES}");
         };
         let source = placed.source;
         match (self.code(input), self.code(output)) {

@@ -6,7 +6,7 @@ use super::drafter::{Drafter, NoNetwork, PlacedValue, Reason};
 use super::function::{Bends, Function};
 use super::view::{CubeAxis, View};
 use vp_host::network::Shape;
-use vp_tensors::{ElementType, Node, Operator, Unary, ValueId};
+use vp_tensors::{Binary, ElementType, Node, Operator, Unary, ValueId};
 
 /// Decision on a node: a unit's, or the CPU's for a reason; or there is no network at all.
 pub(crate) type Decided = Result<Result<(), Reason>, NoNetwork>;
@@ -47,6 +47,7 @@ impl Drafter<'_> {
             }
             Operator::PRelu => self.leaky(at, node, input, output),
             Operator::Clip => self.clipped(at, node, input, output),
+            Operator::Unary(_) if self.gated_by(at).is_some() => Ok(Ok(())),
             Operator::Unary(function) => self.function(at, input, output, Function::Unary(*function)),
             Operator::Binary(binary) => self.binary(at, node, *binary),
             Operator::Variadic(reduction) => self.variadic(at, node, *reduction),
@@ -102,6 +103,11 @@ impl Drafter<'_> {
     /// layer before.
     pub(crate) fn is_behind_units(&self, at: usize) -> bool {
         self.is_late[at]
+    }
+
+    /// Returns true if a node stands behind all units, and so does what it reads: no cube is made for it.
+    pub(crate) fn is_left_behind(&self, at: usize, input: ValueId) -> bool {
+        self.is_behind_units(at) && !self.places.contains_key(&input)
     }
 
     /// The cube of a value that is `[1, C, H, W]` of it. What lies otherwise is brought into this form.
@@ -198,6 +204,47 @@ impl Drafter<'_> {
         }
     }
 
+    /// The node that multiplies what this one makes in codes by what it is made of: both are one table over the codes of that.
+    fn gated_by(&self, at: usize) -> Option<usize> {
+        let &[Some(of)] = &self.floats.graph.nodes[at].inputs[..] else { return None };
+        let gate = output_of(&self.floats.graph.nodes[at]);
+        let product = self.uses.only_reader(gate)?;
+        let node = &self.floats.graph.nodes[product];
+        let is_product = node.operator == Operator::Binary(Binary::Mul)
+            && (node.inputs[..] == [Some(of), Some(gate)] || node.inputs[..] == [Some(gate), Some(of)]);
+        let is_in_codes = self.code(of).is_some() && self.code(gate).is_some();
+        let has_table = self.hardware.is_integer && self.hardware.has_table;
+        let is_a_units = !self.on_cpu.contains_key(&product) && !self.is_behind_units(product);
+        (is_product && is_in_codes && has_table && is_a_units).then_some(product)
+    }
+
+    /// A product of a number and a function of it in codes, if it is one.
+    pub(super) fn gated(
+        &mut self,
+        at: usize,
+        [first, second]: [ValueId; 2],
+        output: ValueId,
+    ) -> Result<bool, NoNetwork> {
+        for (of, gate) in [(first, second), (second, first)] {
+            let Some(maker) = self.uses.maker(gate).filter(|maker| self.gated_by(*maker) == Some(at)) else {
+                continue;
+            };
+            let (Operator::Unary(function), Some(code)) =
+                (&self.floats.graph.nodes[maker].operator, self.code(gate))
+            else {
+                continue;
+            };
+            let kind = DraftKind::Function(Function::Gated(*function, code));
+            let from = self.place(of)?;
+            let view = from.view.clone();
+            let mut draft = self.draft(at, kind, vec![from.source], [view.cube; 2], output);
+            draft.nodes.insert(0, maker);
+            self.add(draft, output, view);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
     /// A function by a table.
     pub(crate) fn function(
         &mut self,
@@ -274,6 +321,9 @@ impl Drafter<'_> {
             Some(input) => input,
             None => cpu!("it reads nothing"),
         };
+        if self.is_left_behind(at, input) {
+            cpu!("it stands behind all units");
+        }
         self.place(input)?;
         let of = |place: usize| {
             let id = node.inputs.get(place).copied().flatten()?;

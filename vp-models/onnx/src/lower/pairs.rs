@@ -26,6 +26,9 @@ impl Drafter<'_> {
         if self.shape(data) != self.shape(output) {
             cpu!("its constant has more elements than what it is joined with");
         }
+        if self.is_left_behind(at, data) {
+            cpu!("it stands behind all units");
+        }
         self.place(data)?;
         let Some(numbers) = self.channelwise(data, if constant[0] { first } else { second }) else {
             cpu!("its constant is not one number for each channel");
@@ -94,6 +97,9 @@ impl Drafter<'_> {
             }
             Binary::Sub => self.cubes(at, DraftKind::Sum { takes_first_off: true }, [second, first], output),
             Binary::Mul => {
+                if self.gated(at, [first, second], output)? {
+                    return Ok(Ok(()));
+                }
                 for (cube, factors) in [(first, second), (second, first)] {
                     let (whole, pixel) = (self.shape(cube), self.shape(factors));
                     if whole == self.shape(output)
@@ -161,6 +167,9 @@ impl Drafter<'_> {
     }
 
     fn channel_product(&mut self, at: usize, [cube, factors]: [ValueId; 2], output: ValueId) -> Decided {
+        if self.is_behind_units(at) {
+            cpu!("it stands behind all units");
+        }
         let Some(whole) = self.nchw(cube)? else { cpu!("its input is no cube") };
         let Some(pixel) = self.nchw(factors)? else { cpu!("its factors are no cube") };
         if whole.source.is_some() && whole.source == pixel.source || pixel.source.is_none() {

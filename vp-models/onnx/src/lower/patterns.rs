@@ -7,7 +7,8 @@ use super::shuffle::written_out;
 use super::uses::Uses;
 use std::sync::Arc;
 use vp_tensors::{
-    Binary, ElementType, Node, Operator, PadMode, Reduction, Spatial, Tensor, Unary, Value, ValueId,
+    AutoPad, Binary, ElementType, Node, Operator, PadMode, Pooling, Reduction, Spatial, Tensor, Unary, Value,
+    ValueId,
 };
 
 /// Makes one node of several.
@@ -24,6 +25,8 @@ pub(crate) fn joined(floats: FloatGraph) -> FloatGraph {
     }
     let mut floats = floats.without_dead();
     floats.order_kernels_of_shuffles();
+    floats.convolve_shuffles();
+    let mut floats = floats.without_dead();
     floats.code_before_moves();
     floats
 }
@@ -42,15 +45,27 @@ impl Patterns<'_> {
         match &node.operator {
             Operator::Binary(Binary::Mul) => self.gate(node),
             Operator::Binary(Binary::Div) => self.divided_gate(node),
-            Operator::Conv(spatial) => self.padded(node, spatial),
-            Operator::Reshape { .. } => self.pixel_shuffle(node),
-            Operator::Reduce { reduction: Reduction::Mean, axes, keeps: true } => {
-                let rank = self.floats.graph.value(node.inputs[0]?).shape.len() as i64;
-                let mut axes: Vec<i64> =
-                    axes.iter().map(|axis| if *axis < 0 { axis + rank } else { *axis }).collect();
-                axes.sort_unstable();
-                (rank == 4 && axes == [2, 3]).then(|| (Operator::GlobalAveragePool, vec![node.inputs[0]]))
+            Operator::Conv(spatial) => {
+                let (spatial, input) = self.padded(node.inputs[0]?, spatial, |value, _| value == 0.0)?;
+                let inputs = std::iter::once(Some(input)).chain(node.inputs[1..].iter().copied()).collect();
+                Some((Operator::Conv(spatial), inputs))
             }
+            Operator::MaxPool(pooling) if !pooling.rounds_up => {
+                // The largest number of a window is no other for a number that is none of the least.
+                let is_least =
+                    |value: f32, of| value == f32::NEG_INFINITY || value == 0.0 && self.is_never_negative(of);
+                let (spatial, input) = self.padded(node.inputs[0]?, &pooling.spatial, is_least)?;
+                Some((Operator::MaxPool(Pooling { spatial, ..pooling.clone() }), vec![Some(input)]))
+            }
+            Operator::AveragePool { pooling, counts_padding } if !pooling.rounds_up => {
+                let own = [&pooling.spatial.before, &pooling.spatial.after];
+                let counts_all = *counts_padding || own.into_iter().flatten().all(|padding| *padding == 0);
+                let (spatial, input) =
+                    self.padded(node.inputs[0]?, &pooling.spatial, |value, _| counts_all && value == 0.0)?;
+                let pooling = Pooling { spatial, ..pooling.clone() };
+                Some((Operator::AveragePool { pooling, counts_padding: true }, vec![Some(input)]))
+            }
+            Operator::Reshape { .. } => self.pixel_shuffle(node),
             _ => None,
         }
     }
@@ -103,6 +118,17 @@ impl Patterns<'_> {
         None
     }
 
+    /// Returns true if no element of a value is less than zero.
+    fn is_never_negative(&self, value: ValueId) -> bool {
+        self.maker(value).is_some_and(|maker| match &maker.operator {
+            Operator::Unary(Unary::Relu | Unary::Sigmoid | Unary::HardSigmoid { .. }) => true,
+            Operator::Clip => {
+                maker.inputs.get(1).copied().flatten().and_then(|low| self.scalar(low)) >= Some(0.0)
+            }
+            _ => false,
+        })
+    }
+
     /// `x * Clip(x + 3, 0, 6) / 6`.
     fn divided_gate(&self, node: &Node) -> Option<Made> {
         let &[Some(product), Some(six)] = &node.inputs[..] else { return None };
@@ -136,22 +162,29 @@ impl Patterns<'_> {
         Some((operator, vec![Some(input)]))
     }
 
-    /// A convolution whose input is padded with zeros before.
-    fn padded(&self, node: &Node, spatial: &Spatial) -> Option<Made> {
-        let pad = self.maker(node.inputs[0]?)?;
+    /// Windows over a value that is padded before, and that value, if they can pad it themselves.
+    fn padded(
+        &self,
+        value: ValueId,
+        spatial: &Spatial,
+        is_theirs: impl Fn(f32, ValueId) -> bool,
+    ) -> Option<(Spatial, ValueId)> {
+        let pad = self.maker(value)?;
         if !matches!(pad.operator, Operator::Pad { mode: PadMode::Constant }) {
             return None;
         }
         let input = |at: usize| pad.inputs.get(at).copied().flatten();
-        let value = input(2).map_or(Some(0.0), |value| self.scalar(value))?;
+        let of = input(0)?;
+        let number = input(2).map_or(Some(0.0), |value| self.scalar(value))?;
         let pads = self.floats.graph.constant(input(1)?)?.to_integers()?;
-        let rank = self.floats.graph.value(input(0)?).shape.len();
-        if value != 0.0 || input(3).is_some() || pads.len() != 2 * rank || rank != 2 + spatial.kernel.len() {
+        let rank = self.floats.graph.value(of).shape.len();
+        let is_whole = input(3).is_none() && pads.len() == 2 * rank && rank == 2 + spatial.kernel.len();
+        if !is_whole || !is_theirs(number, of) {
             return None;
         }
         let (before, after) = pads.split_at(rank);
         let is_spatial = [before, after].iter().all(|pads| pads[..2] == [0, 0]);
-        if !is_spatial || pads.iter().any(|pad| *pad < 0) || spatial.auto_pad != vp_tensors::AutoPad::NotSet {
+        if !is_spatial || pads.iter().any(|pad| *pad < 0) || spatial.auto_pad != AutoPad::NotSet {
             return None;
         }
         let with = |own: &[usize], more: &[i64]| -> Vec<usize> {
@@ -162,13 +195,11 @@ impl Patterns<'_> {
             after: with(&spatial.after, after),
             ..spatial.clone()
         };
-        let mut inputs = node.inputs.clone();
-        inputs[0] = input(0);
-        Some((Operator::Conv(spatial), inputs))
+        Some((spatial, of))
     }
 }
 
-/// Makes several nodes of those that have a unit only in parts: sums of more than two tensors, and transposed convolutions.
+/// Makes several nodes of those that have a unit only in parts: sums of more than two tensors, transposed convolutions, and means of planes.
 fn expanded(mut floats: FloatGraph) -> FloatGraph {
     for node in std::mem::take(&mut floats.graph.nodes) {
         match &node.operator {
@@ -176,6 +207,10 @@ fn expanded(mut floats: FloatGraph) -> FloatGraph {
             Operator::ConvTranspose { spatial, output_shape: None, .. } => {
                 let spatial = spatial.clone();
                 floats.push_transposed(node, &spatial);
+            }
+            Operator::Reduce { reduction: Reduction::Mean, axes, keeps } => {
+                let (axes, keeps) = (axes.clone(), *keeps);
+                floats.mean(node, &axes, keeps);
             }
             _ => floats.graph.nodes.push(node),
         }
@@ -218,6 +253,32 @@ impl FloatGraph {
         self.graph.values[id.0].element_type = tensor.element_type();
         self.graph.constants.insert(id, Arc::new(tensor));
         id
+    }
+
+    /// A mean, which of whole planes is a pooling: without their axes, it is seen otherwise behind that.
+    fn mean(&mut self, mut node: Node, axes: &[i64], keeps: bool) {
+        let Some(input) = node.inputs[0] else { return self.graph.nodes.push(node) };
+        let shape = self.graph.value(input).shape.clone();
+        let rank = shape.len() as i64;
+        let mut axes: Vec<i64> =
+            axes.iter().map(|axis| if *axis < 0 { axis + rank } else { *axis }).collect();
+        axes.sort_unstable();
+        if rank != 4 || axes != [2, 3] {
+            return self.graph.nodes.push(node);
+        }
+        node.operator = Operator::GlobalAveragePool;
+        node.inputs.truncate(1);
+        if keeps {
+            return self.graph.nodes.push(node);
+        }
+        let pooled = self.value(format!("{} of planes", node.name), vec![shape[0], shape[1], 1, 1]);
+        let seen = Node {
+            name: node.name.clone(),
+            operator: Operator::Flatten { axis: 1 },
+            inputs: vec![Some(pooled)],
+            outputs: std::mem::replace(&mut node.outputs, vec![pooled]),
+        };
+        self.graph.nodes.extend([node, seen]);
     }
 
     /// A sum of tensors as sums of two.
