@@ -32,6 +32,7 @@ fn steps(plan: &Plan, network: &Network, layer: &str) -> Vec<&'static str> {
     let by = of_layer.map(|step| match &step.work {
         Work::Cpu { .. } => "CPU",
         _ if step.units() == [Unit::SdpRdma, Unit::Sdp] => "SDP",
+        _ if step.units().contains(&Unit::Cdma) => "convolution",
         _ => "other",
     });
     by.collect()
@@ -96,7 +97,7 @@ fn channels_with_gaps_are_moved_where_a_layer_needs_them_without() {
     network.outputs = (4..network.layers.len()).collect();
     let plan = plan(&network, "nv_small");
     for layer in ["sum", "added", "norm"] {
-        assert_eq!(steps(&plan, &network, layer)[0], "CPU", "{layer}");
+        assert_eq!(steps(&plan, &network, layer)[0], "convolution", "{layer}");
         assert_eq!(steps(&plan, &network, layer).len(), 2, "{layer}");
     }
     check(&network);
@@ -137,8 +138,8 @@ fn slices_are_read_where_they_are_or_copied_by_who_can() {
         ([1, 0, 32], [4, 5, 32], false, &[]),
         ([2, 3, 64], [3, 2, 16], false, &[]),
         ([1, 1, 32], [4, 2, 48], true, &["SDP"]),
-        ([0, 0, 5], [6, 5, 8], false, &["CPU"]),
-        ([0, 0, 0], [6, 5, 9], true, &["CPU"]),
+        ([0, 0, 5], [6, 5, 8], false, &["convolution"]),
+        ([0, 0, 0], [6, 5, 9], true, &["convolution"]),
         // SDP reads one pixel only where surfaces follow each other.
         ([3, 4, 0], [1, 1, 80], false, &["CPU"]),
     ] {

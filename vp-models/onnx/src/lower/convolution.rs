@@ -73,6 +73,12 @@ impl Drafter<'_> {
         if self.floats.graph.constant(weights).is_none() {
             cpu!("its weights are no constant");
         }
+        let products = self.shape(output).iter().product::<usize>() * channels * rows * columns;
+        let is_made_by_cpu = !self.places.contains_key(&input) && self.reads_cubes(input);
+        if is_made_by_cpu && products <= self.shape(input).iter().product() {
+            // The mean of YOLO's distances (DFL) behind a soft-max is such a one.
+            cpu!("the CPU makes its input, and multiplies it in less than it takes to code it for a unit");
+        }
         let Some(window) = window(spatial, from, to) else { cpu!("its windows are not of two axes") };
         let mut places = Vec::with_capacity(kernels * channels * rows * columns);
         for kernel in 0..kernels {

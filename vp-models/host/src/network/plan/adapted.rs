@@ -3,13 +3,18 @@
 //!
 //! What is concatenated is written where it belongs in the whole, so a cube is part of one whole only, and the network's input and
 //! constants are part of none: of others the whole gets a copy, which SDP makes from memory to memory. Channels that do not lie one
-//! behind the other, where a layer needs that, are moved by the CPU. A slice that begins with an atom is read where it is.
+//! behind the other, where a layer needs that, are moved by a convolution of one pixel, whose kernels take a channel each, and parts of planes by
+//! the CPU. A slice that begins with an atom is read where it is.
 
-use crate::network::description::{Demand, Interleaving, Network, NetworkLayer, Operation, Shape, Slice};
+use crate::network::description::{
+    Activation, Converter, Convolution, Demand, Interleaving, Network, NetworkLayer, Operation, Shape, Slice,
+    Window,
+};
 use crate::network::layout::Channels;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use vp_models::nvdla::config::Config;
+use vp_models::nvdla::numeric::Precision;
 
 /// Way in which a slice comes to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +23,8 @@ pub(super) enum SliceWay {
     View,
     /// SDP copies it.
     Sdp,
+    /// A convolution takes its channels.
+    Convolution,
     /// The CPU copies it.
     Cpu,
 }
@@ -50,6 +57,7 @@ impl<'a> Adapted<'a> {
         let as_it_is = network.layers.iter().zip(&sources).all(|(layer, sources)| layer.sources == **sources);
         let is_upsampling = |layer: &NetworkLayer| matches!(layer.operation, Operation::Upsampling(_));
         let as_it_is = as_it_is && !network.layers.iter().any(is_upsampling);
+        let as_it_is = as_it_is && !ways.contains(&Some(SliceWay::Convolution));
         if as_it_is && copies.iter().all(Vec::is_empty) {
             let origins = (0..network.layers.len()).collect();
             return Adapted { network: Cow::Borrowed(network), origins, ways };
@@ -113,16 +121,16 @@ impl Look<'_> {
                 copied.filter_map(|(at, is_copied)| is_copied.then_some((at, SliceWay::Sdp))).collect()
             }
             Operation::Slice(slice) => {
-                way = Some(self.way(slice, layer, &channels[0], parts.contains(&place)));
+                way = Some(self.way(slice, (layer, sources[0]), &channels[0], parts.contains(&place)));
                 Copies::new()
             }
             operation => {
                 let plain = needs_plain(operation, &channels);
-                plain.into_iter().map(|at| (at, SliceWay::Cpu)).collect()
+                plain.into_iter().map(|at| (at, moving(sources[at]))).collect()
             }
         };
         for (at, way) in &copies {
-            if *way == SliceWay::Cpu {
+            if way.is_made_anew() {
                 channels[*at] = Channels::plain(self.network.shape(sources[*at]).channels);
             }
         }
@@ -139,18 +147,67 @@ impl Look<'_> {
         })
     }
 
-    fn way(&self, slice: &Slice, layer: &NetworkLayer, source: &Channels, is_part: bool) -> SliceWay {
+    fn way(
+        &self,
+        slice: &Slice,
+        (layer, from): (&NetworkLayer, Option<usize>),
+        source: &Channels,
+        is_part: bool,
+    ) -> SliceWay {
+        let is_of_planes =
+            [layer.output.width, layer.output.height] == [layer.input.width, layer.input.height];
+        let moving = if is_of_planes { moving(from) } else { SliceWay::Cpu };
         let from = slice.from[2];
         let Shape { width, height, channels } = layer.output;
         let is_apart = source.apart(from..from + channels, self.lanes).is_none();
         // SDP takes one pixel only where surfaces are back to back, as those of one pixel are.
         let is_pixel = [width, height] == [1, 1] && [layer.input.width, layer.input.height] != [1, 1];
         match is_apart || is_pixel {
-            true => SliceWay::Cpu,
+            true => moving,
             false if is_part || self.network.choices.winograd != super::Winograd::Never => SliceWay::Sdp,
             false => SliceWay::View,
         }
     }
+}
+
+impl SliceWay {
+    /// Returns true if its channels lie one behind the other, whatever they did before.
+    fn is_made_anew(self) -> bool {
+        matches!(self, SliceWay::Convolution | SliceWay::Cpu)
+    }
+}
+
+/// The way of whole planes to another place among channels. The network's input may be an image, whose channels CDMA has its own ways for.
+fn moving(source: Option<usize>) -> SliceWay {
+    if source.is_some() { SliceWay::Convolution } else { SliceWay::Cpu }
+}
+
+/// Kernels of one pixel that take so many channels from one on, exactly as they are.
+fn taking(channels: u32, from: u32, of: u32, precision: Precision) -> Operation {
+    let one: &[i8] = match precision {
+        Precision::Int8 => &[1],
+        Precision::Int16 => &[1, 0],
+        Precision::Fp16 => &[0x00, 0x3c],
+    };
+    let mut weights = vec![0; (channels * of) as usize * one.len()];
+    for kernel in 0..channels {
+        let at = (kernel * of + from + kernel) as usize * one.len();
+        weights[at..at + one.len()].copy_from_slice(one);
+    }
+    Operation::Convolution(Convolution {
+        kernels: channels,
+        groups: 1,
+        window: Window { size: [1; 2], stride: [1; 2], before: [0; 2], after: [0; 2], dilation: [1; 2] },
+        padding: 0,
+        weights,
+        truncate: 0,
+        bias: None,
+        scales: None,
+        added: None,
+        activation: Activation::None,
+        look_up: None,
+        converter: Converter::NONE,
+    })
 }
 
 /// Returns the places of sources whose channels are to lie one behind the other, and do not.
@@ -188,7 +245,7 @@ pub(super) fn made(
         | Operation::Upsampling(_)
         | Operation::Interleaving(_) => sources[0].clone(),
         Operation::Concatenation => Channels::joined(sources, lanes),
-        Operation::Slice(slice) if way != Some(SliceWay::Cpu) => {
+        Operation::Slice(slice) if !way.is_some_and(SliceWay::is_made_anew) => {
             let from = slice.from[2];
             let apart = sources[0].apart(from..from + layer.output.channels, lanes);
             apart.map_or(Channels::plain(layer.output.channels), |(_, channels)| channels)
@@ -212,16 +269,20 @@ fn with_layers<'a>(
             let source = sources[origin][at];
             let of = source.map_or("input", |source| &network.layers[source].name);
             let shape = network.shape(source);
+            let operation = match way {
+                SliceWay::Convolution => taking(shape.channels, 0, shape.channels, network.precision),
+                _ => Operation::Slice(Slice { from: [0; 3] }),
+            };
             layers.push(NetworkLayer {
                 name: format!("{}: copy of {of}", layer.name),
                 sources: vec![own[at]],
                 input: shape,
                 output: shape,
-                operation: Operation::Slice(Slice { from: [0; 3] }),
+                operation,
                 cycles: None,
             });
             origins.push(origin);
-            ways.push(Some(way));
+            ways.push(Some(way).filter(|way| *way != SliceWay::Convolution));
             own[at] = Some(layers.len() - 1);
         }
         let mut layer = NetworkLayer { sources: own, ..layer.clone() };
@@ -240,10 +301,15 @@ fn with_layers<'a>(
             origins.push(origin);
             ways.push(None);
         }
+        let mut way = given[origin];
+        if let (Operation::Slice(Slice { from }), Some(SliceWay::Convolution)) = (&layer.operation, way) {
+            layer.operation = taking(layer.output.channels, from[2], layer.input.channels, network.precision);
+            way = None;
+        }
         places.push(layers.len());
         layers.push(layer);
         origins.push(origin);
-        ways.push(given[origin]);
+        ways.push(way);
     }
     let demand =
         |demand: &Demand| Demand { layer: demand.layer.map(|layer| places[layer]), ..demand.clone() };
