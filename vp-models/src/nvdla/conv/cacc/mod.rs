@@ -5,7 +5,7 @@
 pub mod layer;
 
 use self::layer::CaccLayer;
-use super::delivery::Delivery;
+use super::delivery::{Batch, Delivery};
 use super::hardware::Hardware;
 use super::sums::Sums;
 use crate::bus::DelayLine;
@@ -35,6 +35,8 @@ pub(super) enum Message {
 pub(super) struct Stripe {
     pub(super) positions: u32,
     pub(super) kernels: usize,
+    /// Credits that were taken for each position.
+    pub(super) credits: u32,
     pub(super) sums: Sums,
     /// Time of the layer's first package.
     pub(super) begun: Time,
@@ -132,7 +134,8 @@ impl Cacc {
         let lanes = self.hardware.lanes(layer.precision) as usize;
         let latency = self.cycle * u64::from(self.timing.conv.to_sdp);
         let [width, height, channels] = layer.size.map(u64::from);
-        let (mut expected, mut clipped) = (width * height * channels * u64::from(layer.cubes), 0);
+        let (mut expected, mut clipped, mut handed) =
+            (width * height * channels * u64::from(layer.cubes), 0, 0);
         let mut is_first = true;
         loop {
             let Message::Stripe(stripe) = self.sums.next().await else {
@@ -140,15 +143,20 @@ impl Cacc {
                 self.delivery.abandon();
                 return (clipped, false);
             };
-            let Stripe { kernels, sums, last, begun, .. } = stripe;
+            let Stripe { positions, kernels, sums, last, begun, credits } = stripe;
             if std::mem::take(&mut is_first) {
                 self.warn_of_late_enable(group, begun);
             }
             let (results, beyond) = layer.clip_all(sums);
             clipped += beyond;
             expected = expected.saturating_sub(results.len() as u64);
-            let results = spread(results, kernels, lanes);
-            self.delivery.put(self.sim.now() + latency, results, lanes, last);
+            let sums = spread(results, kernels, lanes);
+            // The first pixel of a pair waits for the second, which comes behind those of all cubes.
+            let pixel = handed / u64::from(layer.cubes);
+            let pair = if layer.begins_pair(pixel, self.hardware.atom) { layer.cubes } else { 0 };
+            handed += u64::from(positions);
+            let due = self.sim.now() + latency + self.cycle * u64::from(pair);
+            self.delivery.put(due, Batch { sums, lanes, credits, place: layer.place, last });
             if last {
                 break;
             }
@@ -176,7 +184,7 @@ impl Cacc {
     /// Takes a layer from CSC that nobody wants.
     async fn drop_layer(&self) {
         while let Message::Stripe(stripe) = self.sums.next().await {
-            self.delivery.return_credits(stripe.positions);
+            self.delivery.return_credits(stripe.positions, stripe.credits);
             if stripe.last {
                 break;
             }

@@ -288,6 +288,17 @@ impl CdmaLayer {
         }
     }
 
+    /// Returns what the RTL reads otherwise: pixels of another size than what is computed, if they are not converted.
+    pub(super) fn unconverted(&self) -> Option<String> {
+        let Input::Image(image) = &self.input else { return None };
+        let [pixels, computed] = [image.format.element_bytes() as usize, self.precision.bytes()];
+        (image.converters.is_none() && pixels != computed).then(|| {
+            format!(
+                "D_CVT_CFG.CVT_EN is 0 for components of {pixels} bytes where {computed} are computed with: the RTL takes the bytes as they                  are (NV_NVDLA_CDMA_cvt, cfg_cvt_en), and here they have their value"
+            )
+        })
+    }
+
     /// Returns the errors in the registers that place input and weights, each as a sentence, as far as these are read.
     pub(super) fn unaligned(&self, group: &Group, [reads_data, reads_weights]: [bool; 2]) -> Vec<String> {
         let mut all = match &self.input {
