@@ -35,7 +35,7 @@ struct Delivered {
     abandoned: bool,
 }
 
-/// What credits are for.
+/// Credits for sums: how many there are, and for what.
 pub(crate) struct Credits {
     /// Number of them.
     pub(crate) count: u32,

@@ -14,6 +14,7 @@ use crate::nvdla::control::Control;
 use crate::nvdla::engine::EngineContext;
 use crate::nvdla::glb::InterruptSource;
 use crate::nvdla::interrupts::Interrupts;
+use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::cacc as reg;
 use crate::nvdla::timing::Timing;
 use std::rc::Rc;
@@ -22,6 +23,9 @@ use vp_core::{Sim, Time};
 /// Cycles from a layer's first package until CACC adds up its first sums: its enable has to take effect by then. On nv_small's RTL an enable
 /// after 24, 25 and 29 of them left a layer's bytes right, and one after 30, 30 and 31 wrong.
 const ENABLE_AFTER_PACKAGE: u64 = 29;
+
+/// Cycles by which sums of fp16 come later (RTL, branch nvdlav1, `NV_NVDLA_CACC_calculator.v`, calc_dlv_valid_out).
+const FLOAT_LATER: u64 = 2;
 
 /// Message that CSC sends.
 pub(super) enum Message {
@@ -132,7 +136,8 @@ impl Cacc {
     /// Puts a layer's sums where SDP takes them. Counts what is clipped, and says whether all has come.
     async fn deliver(&self, layer: &CaccLayer, group: usize) -> (u64, bool) {
         let lanes = self.hardware.lanes(layer.precision) as usize;
-        let latency = self.cycle * u64::from(self.timing.conv.to_sdp);
+        let later = if layer.precision == Precision::Fp16 { FLOAT_LATER } else { 0 };
+        let latency = self.cycle * (u64::from(self.timing.conv.to_sdp) + later);
         let [width, height, channels] = layer.size.map(u64::from);
         let (mut expected, mut clipped, mut handed) =
             (width * height * channels * u64::from(layer.cubes), 0, 0);

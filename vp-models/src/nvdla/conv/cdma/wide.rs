@@ -17,7 +17,7 @@ const IMAGES_TO_USABLE: u64 = 20;
 const TILES_TO_USABLE: u64 = 18;
 /// Cycles in which four columns and lines of an atom leave the shared buffer (`NV_NVDLA_CDMA_wg.v`, rd_sub_cnt).
 const TILE_CYCLES: u64 = 8;
-/// Of these that wait there so many stop what comes (`NV_NVDLA_CDMA_wg.v`, sbuf_blocking).
+/// Number of tiles waiting there that stops what comes (`NV_NVDLA_CDMA_wg.v`, sbuf_blocking).
 const TILES_WAITING: usize = 8;
 
 /// Progress of a layer's input.

@@ -147,6 +147,7 @@ impl Winograd {
 mod tests {
     use super::*;
     use crate::nvdla::cube::{Packing, Ram, Surface};
+    use crate::nvdla::numeric::Converter;
 
     fn cube(step: [u32; 2]) -> Winograd {
         let feature = Feature {
@@ -185,6 +186,14 @@ mod tests {
         let line = |first: i8| Elements::Int8(vec![9, first, first + 1, first + 2, 9, 9, 9, 9]);
         assert_eq!(lines, [padding.clone(), line(0), line(3), line(6)]);
         assert_eq!((cube.bytes(4, 4), cube.lines(Precision::Int8, 4, 4, &[])), (0, vec![padding; 4]));
+    }
+
+    #[test]
+    fn padding_is_converted_as_data_are() {
+        let mut cube = cube([1, 1]);
+        cube.feature.converter = Some(Converter { offset: 1, scale: 2, shift: 0 });
+        let lines = cube.lines(Precision::Int8, 4, 1, &[]);
+        assert_eq!(lines, [Elements::Int8(vec![16; 8])]);
     }
 
     #[test]
