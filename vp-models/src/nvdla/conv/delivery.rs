@@ -36,6 +36,7 @@ struct Delivered {
 }
 
 /// Credits for sums: how many there are, and for what.
+#[derive(Clone, Copy)]
 pub(crate) struct Credits {
     /// Number of them.
     pub(crate) count: u32,
