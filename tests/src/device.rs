@@ -153,11 +153,17 @@ impl Device {
         }
     }
 
+    /// Returns what memory holds.
+    pub fn fetch(&mut self, base: u64, count: usize) -> Vec<u8> {
+        let mut found = vec![0; count];
+        self.host.fetch(memory(base), base, &mut found).expect("in memory");
+        found
+    }
+
     /// First place at which memory differs from an image: the address, what is there, what should be.
     pub fn difference(&mut self, image: &Image) -> Option<(u64, u8, u8)> {
         for (base, expected) in image.regions() {
-            let mut found = vec![0; expected.len()];
-            self.host.fetch(memory(*base), *base, &mut found).expect("in memory");
+            let found = self.fetch(*base, expected.len());
             let both = found.iter().zip(expected).zip(*base..);
             let differs = both.map(|((found, expected), at)| (at, *found, *expected));
             if let Some(first) = differs.into_iter().find(|(_, found, expected)| found != expected) {

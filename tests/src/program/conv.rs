@@ -94,6 +94,13 @@ impl Program {
             }
             self.fields(Unit::Cdma, &[(cdma::D_BATCH_STRIDE::BATCH_STRIDE, input)]);
             self.fields(Unit::Sdp, &[(sdp::D_DST_BATCH_STRIDE::DST_BATCH_STRIDE, output)]);
+            // CACC hands over two pixels of each cube in turns where both are in an entry of the bus, which it looks for here.
+            use cacc::{D_DATAOUT_ADDR::*, D_LINE_STRIDE::*, D_SURF_STRIDE::*};
+            let place = layer.sdp.destination.expect("a layer that writes memory");
+            self.fields(
+                Unit::Cacc,
+                &[(DATAOUT_ADDR, low(place)), (LINE_STRIDE, place.line), (SURF_STRIDE, place.surface)],
+            );
         }
         if let Some(Winograd { truncate, step }) = layer.mode.winograd {
             for (unit, field) in [
@@ -108,7 +115,10 @@ impl Program {
                 self.change(unit, field, 1);
             }
             use cdma::D_CONV_STRIDE::{CONV_X_STRIDE, CONV_Y_STRIDE};
+            use cdma::D_DATAIN_SIZE_EXT_0::{DATAIN_HEIGHT_EXT, DATAIN_WIDTH_EXT};
+            let seen = layer.seen_size();
             self.fields(Unit::Cdma, &[(CONV_X_STRIDE, step[0]), (CONV_Y_STRIDE, step[1])]);
+            self.fields(Unit::Cdma, &[(DATAIN_WIDTH_EXT, seen[0]), (DATAIN_HEIGHT_EXT, seen[1])]);
             self.fields(Unit::Csc, &[(csc::D_PRA_CFG::PRA_TRUNCATE, truncate)]);
         }
     }

@@ -43,9 +43,11 @@ impl Draw {
         let (horizontal, vertical) = (self.taps(width, !is_image), self.taps(height, !is_image));
         let [kernel, stride, dilation, before, after] =
             [0, 1, 2, 3, 4].map(|of| [horizontal[of], vertical[of]]);
+        let mut is_widened = false;
         let (input, channels) = if is_image {
             let pixels = self.pixels(&config, [width, height]);
             let channels = pixels.channels.len() as u32;
+            is_widened = pixels.element != format.element;
             (ConvInput::Pixels(pixels), channels)
         } else {
             let mut place = self.cube(format, [width, height, channels]);
@@ -78,7 +80,8 @@ impl Draw {
             padding: self.any(-200..200),
             mode: Mode::default(),
             floats_in_memory: false,
-            converter: self.input_converter(format, is_image),
+            // Components of another size must be converted.
+            converter: self.input_converter(format, is_image).or(is_widened.then_some([Converter::NONE; 4])),
             kernels,
             weights,
             order: WeightOrder { group, block: config.mac_atomic_c, unit: WeightOrder::unit(&config) },

@@ -226,11 +226,15 @@ impl ConvLayer {
 
     pub(super) fn activation(&self, image: &Image, channel: u32, y: i64, x: i64) -> i32 {
         let inside = |at: i64, axis: usize| at >= 0 && at < i64::from(self.size[axis]);
-        if !inside(x, 0) || !inside(y, 1) {
-            return saturate_bits(self.padding, self.format.element);
+        let is_padding = !inside(x, 0) || !inside(y, 1);
+        let padding = saturate_bits(self.padding, self.format.element);
+        // With Winograd's method padding goes through the converter, as data do.
+        if is_padding && self.mode.winograd.is_none() {
+            return padding;
         }
         let (x, y) = (x as u32, y as u32);
         let raw = match &self.input {
+            _ if is_padding => padding,
             ConvInput::Feature(place) => {
                 image.element(place.address(self.format, channel, y, x), self.format.element)
             }

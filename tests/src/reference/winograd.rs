@@ -45,7 +45,7 @@ impl ConvLayer {
         let [width, height] = self.output_size();
         let channels = self.seen_channels();
         let limit = |value: i64| {
-            let rounded = shift_rounding(value.into(), winograd.truncate as i32);
+            let rounded = shift_rounding(value.into(), winograd.truncate.min(2) as i32);
             saturate(rounded, 8 * self.format.element) as i64
         };
         let mut tiles = Vec::new();

@@ -14,6 +14,7 @@ mod performance;
 mod random_floats;
 mod random_layers;
 mod robustness;
+mod rtl_nv_full;
 mod sdp_formats;
 mod sequences;
 mod special_numbers;

@@ -5,7 +5,10 @@ use super::bdma::Bdma;
 use super::cdp::Cdp;
 use super::config::{CapabilityRom, Config};
 use super::control::Control;
-use super::conv::{self, delivery::Delivery};
+use super::conv::{
+    self,
+    delivery::{Credits, Delivery},
+};
 use super::dma::MemoryPorts;
 use super::engine::{self, EngineContext};
 use super::interrupts::Interrupts;
@@ -99,7 +102,12 @@ impl Builder<'_> {
         let forward = cycles(timing.sdp.to_pdp);
         let on_the_fly = Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", 1, forward, Time::ZERO));
         let level = occupancy.fifos().level("nvdla.cacc.delivery", LevelUnit::Atoms);
-        let sums = Delivery::new(sim, timing.conv.sdp_credits, cycles(timing.conv.credit_return), level);
+        let credits = Credits {
+            count: timing.conv.sdp_credits,
+            results: timing.conv.credit_results,
+            back: cycles(timing.conv.credit_return),
+        };
+        let sums = Delivery::new(sim, credits, level);
         let convolution = conv::Controls {
             cdma: self.control(Unit::Cdma),
             csc: self.control(Unit::Csc),

@@ -98,9 +98,11 @@ pub struct ConvTiming {
     pub weight_to_interrupt: u32,
     /// From the start of a stripe's last package to SDP's earliest start with its first atom.
     pub to_sdp: u32,
-    /// Atoms of results that have room on the way to SDP.
+    /// Credits for results on the way to SDP.
     pub sdp_credits: u32,
-    /// From SDP's taking an atom until CSC can use its room.
+    /// Number of results that a credit is for, at most: an atom's, or those that CACC hands over in a cycle.
+    pub credit_results: u32,
+    /// From SDP's taking the results of a credit until CSC can use it.
     pub credit_return: u32,
     /// Cycles between two atoms that CACC hands to SDP.
     pub cycles_per_atom: u32,
@@ -119,6 +121,8 @@ pub struct SdpTiming {
     pub cycles_per_atom_elementwise: u32,
     /// Number of PDP's beats that one of SDP's is.
     pub beat_in_pdp: u32,
+    /// Registers of BS, and of BN, where all layers pass the same.
+    pub stage_registers: Option<u32>,
     /// From the start of an atom to its write address, stages not counted.
     pub output: u32,
     /// Room of the main input's latency FIFO, in atoms.
@@ -216,12 +220,18 @@ pub struct WriteRoom {
     pub behind_datapath: u32,
 }
 
-/// Cycles by which nvdlav1 writes an atom later than master: of SDP, and of PDP. Its datapaths compute three formats and have more
-/// registers; of a single beat, and measured on one layer each (int16), whose last beats come in blocks of four and of two.
-const NVDLAV1_SDP_LATER: u32 = 10;
+/// Cycles by which nvdlav1 writes an atom later than master: of SDP without stages, and of PDP. Its datapaths compute three formats and have
+/// more registers; of a single beat, and measured on int16, whose last beats come in blocks of four and of two.
+const NVDLAV1_SDP_LATER: u32 = 3;
 const NVDLAV1_PDP_LATER: u32 = 4;
+/// Registers of BS and of BN of nvdlav1, whatever they bypass: five each of ALU and multiplier, one each of truncation, ReLU and the output
+/// (RTL, `NV_NVDLA_SDP_CORE_x.v`, main_stage_v_4 and chn_out of `X_alu` and `X_mul`, `X_trt`, `X_relu`; `NV_NVDLA_SDP_core.v`, pipe_p8).
+const NVDLAV1_STAGE: u32 = 13;
+/// Sums that CACC of nvdlav1 hands over in a cycle, and from a beat of them at SDP until CSC can use its credit.
+const NVDLAV1_DELIVERED: u32 = 16;
+const NVDLAV1_CREDIT_RETURN: u32 = 10;
 /// Cycles by which SDP starts later with the sums of nvdlav1's array.
-const NVDLAV1_TO_SDP_LATER: u32 = 3;
+const NVDLAV1_TO_SDP_LATER: u32 = 8;
 
 impl Timing {
     /// The timing of a configuration as the RTL of `tree` builds it.
@@ -374,6 +384,7 @@ impl Built<'_> {
             cycles_per_atom,
             cycles_per_atom_elementwise: self.per_atom(config.sdp_ew_throughput).max(cycles_per_atom),
             beat_in_pdp: (throughput / config.pdp_throughput.max(1)).max(1),
+            stage_registers: (tree == RtlTree::Nvdlav1).then_some(NVDLAV1_STAGE),
             output: 22 + cycles_per_atom + later,
             // RTL: `NV_NVDLA_SDP_WDMA_DAT_in.v`, an atom in each of four lanes.
             write_path: self.write_path(WriteLanes { count: 4, by_line: true, refill: 2 }),
@@ -481,6 +492,7 @@ impl Built<'_> {
         };
         // Cycles in which CACC hands over the sums of an atom.
         let handover = config.mac_atomic_k.div_ceil(self.sdp_throughput());
+        let by_beat = tree == RtlTree::Nvdlav1;
         ConvTiming {
             agreed: (6, 4),
             data_path: 7 + request_path,
@@ -499,8 +511,8 @@ impl Built<'_> {
             weight_arrival: match tree {
                 RtlTree::Master => 8,
                 RtlTree::NvSmall => 9,
-                // Seen on one layer, sanity3.
-                RtlTree::Nvdlav1 => 12,
+                // CSC has the kernels 10 cycles behind their last beat (seen at cdma2sc_wt_updt).
+                RtlTree::Nvdlav1 => 5,
             },
             data_to_interrupt: 4,
             weight_to_interrupt: 12,
@@ -510,12 +522,19 @@ impl Built<'_> {
                 // Read off one convolution, of a position and 16 kernels.
                 RtlTree::Nvdlav1 => 29 + NVDLAV1_TO_SDP_LATER,
             },
-            sdp_credits: config.mac_atomic_k * (config.mac_atomic_c / config.mac_atomic_k.max(1)).clamp(2, 4),
+            // nvdlav1: a credit for each beat of 16 sums (RTL, `NV_NVDLA_CSC_sg.v`, credit_cnt, 256 of them, dat_impact_cnt;
+            // `NV_NVDLA_CACC_delivery_ctrl.v`, accu2sc_credit_size).
+            sdp_credits: match tree {
+                RtlTree::Nvdlav1 => 256,
+                _ => config.mac_atomic_k * (config.mac_atomic_c / config.mac_atomic_k.max(1)).clamp(2, 4),
+            },
+            credit_results: if by_beat { NVDLAV1_DELIVERED } else { config.memory_atom },
             // RTL of both trees: CSC can issue a package 47 cycles after the last package of a stripe whose first atom SDP
             // then takes at once, where CACC hands over an element a cycle (`NV_NVDLA_CACC_delivery_buffer`,
             // `accu2sc_credit_vld` with an atom's last elements; `NV_NVDLA_CSC_sg`, `credit_vld`, `credit_cnt`).
-            credit_return: handover + 10 + self.fifo(),
-            cycles_per_atom: handover + 1,
+            credit_return: if by_beat { NVDLAV1_CREDIT_RETURN } else { handover + 10 + self.fifo() },
+            // nvdlav1 hands over a beat in each cycle, and stands between atoms for nothing (`NV_NVDLA_CACC_delivery_ctrl.v`, dlv_pop).
+            cycles_per_atom: if by_beat { 1 } else { handover + 1 },
             delivered_to_interrupt: handover + 3 + self.done_to_interrupt(),
         }
     }

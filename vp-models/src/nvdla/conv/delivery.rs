@@ -1,7 +1,7 @@
 //! From CACC to SDP, on the fly: sums in the order of the output cube, and the room they need.
 //!
-//! CSC takes *credits* for the sums of a stripe before it computes them, one for each atom; SDP gives them back
-//! when it takes an atom. So SDP holds the sequence back when it cannot take atoms.
+//! CSC takes *credits* for the sums of a stripe before it computes them, one for each atom, or for as many sums as
+//! CACC hands over at once; SDP gives them back when it takes these. So SDP holds the sequence back when it cannot take atoms.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
@@ -13,15 +13,37 @@ use crate::bus::DelayLine;
 use crate::fifos::FifoLevel;
 
 /// Some atoms of sums, for positions that follow each other.
-struct Batch {
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) sums: Vec<i32>,
+    /// Lanes of an atom.
+    pub(super) lanes: usize,
+    /// Credits that CSC has taken for an atom.
+    pub(super) credits: u32,
+    /// Place of the first of several cubes, as CACC knows it: address, bytes from line to line, and from surface to surface.
+    pub(super) place: [u32; 3],
+    /// True if the last atom is the layer's.
+    pub(super) last: bool,
+}
+
+/// A batch on its way.
+struct Delivered {
     /// Time at which SDP can take the first atom.
     due: Time,
-    sums: Vec<i32>,
-    lanes: usize,
-    /// True if the last atom is the layer's.
-    last: bool,
+    batch: Batch,
     /// True if there is no layer: the atom means nothing.
     abandoned: bool,
+}
+
+/// Credits for sums: how many there are, and for what.
+#[derive(Clone, Copy)]
+pub(crate) struct Credits {
+    /// Number of them.
+    pub(crate) count: u32,
+    /// Sums that one is for, at most; never for those of several atoms.
+    pub(crate) results: u32,
+    /// Time that they take on their way back.
+    pub(crate) back: Time,
 }
 
 /// Atoms that SDP takes and that follow each other.
@@ -36,26 +58,29 @@ pub(crate) struct TakenAtoms {
     pub(crate) abandoned: bool,
 }
 
-/// Room that comes back, an atom's every so often.
+/// Credits that come back, one every so often.
 struct Return {
     next: Time,
     pace: Time,
-    atoms: u32,
+    credits: u32,
 }
 
 /// The way from CACC to SDP.
 pub(crate) struct Delivery {
     sim: Sim,
-    batches: RefCell<VecDeque<Batch>>,
+    batches: RefCell<VecDeque<Delivered>>,
     /// Elements taken of the first batch.
     taken: Cell<usize>,
+    /// Credits of an atom that was taken last.
+    each: Cell<u32>,
     put: Event,
     /// Time at which SDP takes the last atom of each layer.
     layers: DelayLine<()>,
     /// The room that is taken.
     level: FifoLevel,
-    /// Room in all.
+    /// Credits in all, and sums that one is for.
     capacity: u32,
+    results: usize,
     credits: Cell<u32>,
     /// Credits that are on their way back, in the order of time.
     returning: RefCell<VecDeque<Return>>,
@@ -67,52 +92,62 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// With room for that many atoms, which can be used again so long after an atom was taken.
-    pub(crate) fn new(sim: &Sim, credits: u32, credit_return: Time, level: FifoLevel) -> Rc<Delivery> {
+    /// With these credits.
+    pub(crate) fn new(sim: &Sim, credits: Credits, level: FifoLevel) -> Rc<Delivery> {
+        let Credits { count, results, back } = credits;
         Rc::new(Delivery {
             sim: sim.clone(),
             batches: RefCell::default(),
             taken: Cell::new(0),
+            each: Cell::new(1),
             put: sim.event("nvdla.cacc.data"),
             layers: DelayLine::new(sim, "nvdla.cacc.layers", Time::ZERO),
             level,
-            capacity: credits,
-            credits: Cell::new(credits),
+            capacity: count,
+            results: results.max(1) as usize,
+            credits: Cell::new(count),
             returning: RefCell::default(),
-            credit_return,
+            credit_return: back,
             wanted: Cell::new(0),
             returned: sim.event("nvdla.cacc.credits"),
         })
     }
 
-    /// The most atoms that there is ever room for.
-    pub(super) fn capacity(&self) -> u32 {
-        self.capacity.max(1)
+    /// Credits for an atom of so many lanes.
+    pub(super) fn credits_of(&self, lanes: u32) -> u32 {
+        lanes.div_ceil(self.results as u32).max(1)
     }
 
-    /// Returns true if there is room for so many atoms.
-    fn has_credits(&self, atoms: u32) -> bool {
+    /// The most atoms that there is ever room for, at so many credits each.
+    pub(super) fn capacity(&self, each: u32) -> u32 {
+        (self.capacity / each).max(1)
+    }
+
+    /// Returns true if there are so many credits.
+    fn has_credits(&self, credits: u32) -> bool {
         self.settle();
-        self.credits.get() >= atoms
+        self.credits.get() >= credits
     }
 
-    /// Waits for room for so many atoms, and takes it.
-    pub(super) async fn take_credits(&self, atoms: u32) {
-        while !self.has_credits(atoms) {
-            match self.when(atoms) {
+    /// Waits for room for so many atoms, at so many credits each, and takes it.
+    pub(super) async fn take_credits(&self, atoms: u32, each: u32) {
+        let credits = atoms * each;
+        while !self.has_credits(credits) {
+            match self.when(credits) {
                 Some(time) => self.sim.wait_until(time).await,
                 None => {
-                    self.wanted.set(atoms);
+                    self.wanted.set(credits);
                     self.returned.wait().await;
                 }
             }
         }
-        self.credits.set(self.credits.get() - atoms);
+        self.credits.set(self.credits.get() - credits);
         self.level.change(self.sim.now(), atoms.into());
     }
 
-    /// Gives room back.
-    pub(super) fn return_credits(&self, atoms: u32) {
+    /// Gives the room of atoms back that nobody takes.
+    pub(super) fn return_credits(&self, atoms: u32, each: u32) {
+        self.each.set(each);
         self.return_paced(atoms, self.sim.now(), Time::ZERO);
     }
 
@@ -124,9 +159,10 @@ impl Delivery {
         let mut returning = self.returning.borrow_mut();
         // Atoms leave in their order, and so does their room: what is dropped behind atoms that SDP still takes at
         // its pace is not there before theirs.
-        let before = returning.back().map(|before| before.next + before.pace * u64::from(before.atoms - 1));
+        let before = returning.back().map(|before| before.next + before.pace * u64::from(before.credits - 1));
         let next = (from + self.credit_return).max(before.unwrap_or(Time::ZERO));
-        returning.push_back(Return { next, pace, atoms });
+        let each = self.each.get();
+        returning.push_back(Return { next, pace: pace / u64::from(each), credits: atoms * each });
         drop(returning);
         if self.level.is_watched() {
             (0..u64::from(atoms)).for_each(|atom| self.level.change(next + pace * atom, -1));
@@ -145,36 +181,36 @@ impl Delivery {
         {
             self.credits.set(self.credits.get() + 1);
             front.next += front.pace;
-            front.atoms -= 1;
-            if front.atoms == 0 {
+            front.credits -= 1;
+            if front.credits == 0 {
                 returning.pop_front();
             }
         }
     }
 
-    /// Returns the time at which there will be room for so many atoms, if that is known.
-    fn when(&self, atoms: u32) -> Option<Time> {
-        let mut missing = u64::from(atoms.saturating_sub(self.credits.get()));
+    /// Returns the time at which there will be so many credits, if that is known.
+    fn when(&self, credits: u32) -> Option<Time> {
+        let mut missing = u64::from(credits.saturating_sub(self.credits.get()));
         if missing == 0 {
             return Some(self.sim.now());
         }
         self.returning.borrow().iter().find_map(|returned| {
-            let found = missing.min(returned.atoms.into());
+            let found = missing.min(returned.credits.into());
             missing -= found;
             (missing == 0).then(|| returned.next + returned.pace * (found - 1))
         })
     }
 
-    /// Puts sums, `lanes` of them an atom, that SDP can take from `due` on.
-    pub(super) fn put(&self, due: Time, sums: Vec<i32>, lanes: usize, last: bool) {
-        self.batches.borrow_mut().push_back(Batch { due, sums, lanes, last, abandoned: false });
+    /// Puts sums that SDP can take from `due` on.
+    pub(super) fn put(&self, due: Time, batch: Batch) {
+        self.batches.borrow_mut().push_back(Delivered { due, batch, abandoned: false });
         self.put.notify_delta();
     }
 
     /// Puts a mark in place of a layer that does not come.
     pub(super) fn abandon(&self) {
-        let batch = Batch { due: self.sim.now(), sums: Vec::new(), lanes: 0, last: true, abandoned: true };
-        self.batches.borrow_mut().push_back(batch);
+        let batch = Batch { last: true, ..Batch::default() };
+        self.batches.borrow_mut().push_back(Delivered { due: self.sim.now(), batch, abandoned: true });
         self.put.notify_delta();
     }
 
@@ -186,7 +222,7 @@ impl Delivery {
     /// Waits until an atom can be taken.
     pub(crate) async fn ready(&self) {
         loop {
-            let due = self.batches.borrow().front().map(|batch| batch.due);
+            let due = self.batches.borrow().front().map(|delivered| delivered.due);
             match due {
                 Some(due) => return self.sim.wait_until(due).await,
                 None => self.put.wait().await,
@@ -196,7 +232,12 @@ impl Delivery {
 
     /// Time since which the atom that [`Delivery::ready`] has found could be taken, if the one before it was taken by then.
     pub(crate) fn since(&self) -> Time {
-        self.batches.borrow().front().map_or(self.sim.now(), |batch| batch.due)
+        self.batches.borrow().front().map_or(self.sim.now(), |delivered| delivered.due)
+    }
+
+    /// Returns the place of several cubes, as CACC knows it, of the atom that [`Delivery::ready`] has found.
+    pub(crate) fn place(&self) -> [u32; 3] {
+        self.batches.borrow().front().map_or([0; 3], |delivered| delivered.batch.place)
     }
 
     /// Takes the atom that [`Delivery::ready`] has found, and of those that have come with it up to `most` in all,
@@ -227,10 +268,11 @@ impl Delivery {
     fn take_some(&self, most: usize) -> TakenAtoms {
         let mut batches = self.batches.borrow_mut();
         let mut taken = TakenAtoms { sums: Vec::new(), lanes: 0, last: true, abandoned: true };
-        let Some(batch) = batches.front_mut() else { return taken };
+        let Some(Delivered { batch, abandoned, .. }) = batches.front_mut() else { return taken };
         let first = self.taken.get();
         let mut done = true;
-        if !batch.abandoned {
+        if !*abandoned {
+            self.each.set(batch.credits.max(1));
             taken.lanes = batch.lanes;
             let end = batch.sums.len().min(first + most * batch.lanes);
             done = end == batch.sums.len();
@@ -240,7 +282,7 @@ impl Delivery {
             };
             self.taken.set(end);
         }
-        (taken.last, taken.abandoned) = (done && batch.last, batch.abandoned);
+        (taken.last, taken.abandoned) = (done && batch.last, *abandoned);
         if done {
             batches.pop_front();
             self.taken.set(0);
@@ -265,10 +307,12 @@ impl Delivery {
             sim: _,
             batches,
             taken,
+            each: _,
             put: _,
             layers,
             level: _,
             capacity,
+            results: _,
             credits,
             returning,
             credit_return: _,
@@ -296,7 +340,12 @@ mod tests {
 
     fn delivery(sim: &Sim, credits: u32, credit_return: Time) -> Rc<Delivery> {
         let level = Rc::<crate::fifos::Fifos>::default().level("delivery", LevelUnit::Atoms);
-        Delivery::new(sim, credits, credit_return, level)
+        Delivery::new(sim, Credits { count: credits, results: 4, back: credit_return }, level)
+    }
+
+    /// Atoms of so many lanes, at a credit each.
+    fn atoms(sums: Vec<i32>, lanes: usize, last: bool) -> Batch {
+        Batch { sums, lanes, credits: 1, last, ..Batch::default() }
     }
 
     #[test]
@@ -304,8 +353,8 @@ mod tests {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
         let delivery = delivery(&sim, 8, Time::ZERO);
-        delivery.put(Time::ns(5), vec![1, 2, 3, 4], 2, false);
-        delivery.put(Time::ns(3), vec![5, 6], 2, true);
+        delivery.put(Time::ns(5), atoms(vec![1, 2, 3, 4], 2, false));
+        delivery.put(Time::ns(3), atoms(vec![5, 6], 2, true));
         let seen = Rc::new(RefCell::new(Vec::new()));
         let (input, log) = (delivery.clone(), seen.clone());
         sim.process("sdp", async move {
@@ -331,9 +380,9 @@ mod tests {
         let granted = Rc::new(Cell::new(Time::ZERO));
         let (csc, clock, when) = (delivery.clone(), sim.clone(), granted.clone());
         sim.process("csc", async move {
-            csc.take_credits(2).await;
-            csc.put(Time::ZERO, vec![0; 2], 1, false);
-            csc.take_credits(3).await;
+            csc.take_credits(2, 1).await;
+            csc.put(Time::ZERO, atoms(vec![0; 2], 1, false));
+            csc.take_credits(3, 1).await;
             when.set(clock.now());
         });
         let (sdp, clock) = (delivery, sim.clone());
@@ -357,9 +406,9 @@ mod tests {
         let log = Rc::new(RefCell::new(Vec::new()));
         let (csc, clock, times) = (delivery.clone(), sim.clone(), log.clone());
         sim.process("csc", async move {
-            csc.take_credits(4).await;
-            csc.put(Time::ns(2), vec![1, 2, 3, 4], 1, true);
-            csc.take_credits(3).await;
+            csc.take_credits(4, 1).await;
+            csc.put(Time::ns(2), atoms(vec![1, 2, 3, 4], 1, true));
+            csc.take_credits(3, 1).await;
             times.borrow_mut().push(clock.now());
             csc.layer_taken().await;
             times.borrow_mut().push(clock.now());
@@ -383,9 +432,9 @@ mod tests {
         let granted = Rc::new(Cell::new(Time::ZERO));
         let (csc, clock, when) = (delivery.clone(), sim.clone(), granted.clone());
         sim.process("csc", async move {
-            csc.take_credits(8).await;
-            csc.put(Time::ZERO, vec![0; 8], 1, true);
-            csc.take_credits(8).await;
+            csc.take_credits(8, 1).await;
+            csc.put(Time::ZERO, atoms(vec![0; 8], 1, true));
+            csc.take_credits(8, 1).await;
             when.set(clock.now());
         });
         let sdp = delivery;
@@ -406,9 +455,9 @@ mod tests {
         let seen = Rc::new(RefCell::new(Vec::new()));
         let (csc, clock, log) = (delivery.clone(), sim.clone(), seen.clone());
         sim.process("csc", async move {
-            csc.take_credits(1).await;
-            csc.put(Time::ns(2), vec![1], 1, true);
-            csc.take_credits(1).await;
+            csc.take_credits(1, 1).await;
+            csc.put(Time::ns(2), atoms(vec![1], 1, true));
+            csc.take_credits(1, 1).await;
             log.borrow_mut().push(clock.now());
             csc.layer_taken().await;
             log.borrow_mut().push(clock.now());

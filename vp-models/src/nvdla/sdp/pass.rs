@@ -372,6 +372,9 @@ impl<'a> Pass<'a> {
     /// nothing of it is left to take.
     async fn take_sums(&mut self, most: usize, start: Time, before: u64) -> Option<Vec<i32>> {
         let layer = self.layer;
+        if before == 0 {
+            self.warn_of_place();
+        }
         let taken = match self.is_split {
             true => self.sdp.accumulator.take_one(),
             false => self.sdp.accumulator.take(most, start, self.pace),
@@ -398,6 +401,21 @@ impl<'a> Pass<'a> {
             self.sdp.accumulator.drain().await;
         }
         None
+    }
+
+    /// Says that CACC knows another place of several cubes: it pairs their pixels by that.
+    fn warn_of_place(&self) {
+        let Destination::Memory(surface) = self.layer.destination else { return };
+        if self.layer.order.cubes() == 1 || self.layer.width == 1 {
+            return;
+        }
+        let odd = |bytes: u32| bytes / surface.atom % 2 == 1;
+        let here = [surface.base as u32, surface.line_stride, surface.surface_stride];
+        if self.sdp.accumulator.place().map(odd) != here.map(odd) {
+            self.sdp.common.control.warn(format_args!(
+                "CACC's D_DATAOUT_ADDR, D_LINE_STRIDE or D_SURF_STRIDE is an odd number of atoms where SDP's D_DST_* is an even one, or the                  other way round: CACC hands over two pixels of each cube in turns by its own, and the RTL puts them at other places                  (NV_NVDLA_CACC_delivery_ctrl, is_push_skip). Here they are where SDP's say"
+            ));
+        }
     }
 
     /// Gives up what was announced to memory, or to PDP: it does not come.

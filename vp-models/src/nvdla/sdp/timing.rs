@@ -21,7 +21,7 @@ pub(super) fn stages(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
         .ew
         .as_ref()
         .map_or(0, |ew| elementwise(ew) + cycles_per_atom(layer, timing) - pace(layer, timing));
-    registers(&layer.bs) + registers(&layer.bn) + ew
+    passed(&layer.bs, timing) + passed(&layer.bn, timing) + ew
 }
 
 /// The way of atoms from the datapath's beginning into PDP, as registers that hold an element, or a few, each.
@@ -97,6 +97,14 @@ pub(super) fn begin(layer: &SdpLayer, timing: &SdpTiming) -> Begin {
 /// `X_int_mul`, `X_int_trt`, `X_int_relu`).
 pub(super) fn registers(stage: &Option<Stage>) -> u32 {
     stage.map_or(0, |stage| 4 + 2 * u32::from(stage.alu.is_some()) + u32::from(stage.multiplier.is_some()))
+}
+
+/// Registers that data passes in BS or BN.
+fn passed(stage: &Option<Stage>, timing: &SdpTiming) -> u32 {
+    match (stage, timing.stage_registers) {
+        (Some(_), Some(registers)) => registers,
+        _ => registers(stage),
+    }
 }
 
 /// Registers of EW: one before and one behind, two each for multiplier and ALU if they are not bypassed (`NV_NVDLA_SDP_HLS_Y_int_mul`,

@@ -150,6 +150,8 @@ impl Convolve {
             winograd: self.winograd.is_some(),
             size: [output.width, output.height, output.channels],
             cubes: self.cubes.count,
+            // Cubes run at once where each makes one pixel: there are no pairs.
+            place: [0; 3],
             truncate: self.truncate,
         };
         ConvolutionLayer { cdma, csc: self.sequence(reuse, hardware), cacc }

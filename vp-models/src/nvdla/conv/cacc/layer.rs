@@ -19,6 +19,9 @@ pub struct CaccLayer {
     pub size: [u32; 3],
     /// Cubes of that size.
     pub cubes: u32,
+    /// Address at which SDP puts the first of several cubes, and the bytes from line to line and from surface to surface. Two pixels of
+    /// a cube are handed over together where they lie in an entry of 64 bytes (RTL, `NV_NVDLA_CACC_delivery_ctrl.v`, is_push_skip).
+    pub place: [u32; 3],
     /// Right shift of the sums.
     pub truncate: u32,
 }
@@ -45,6 +48,14 @@ impl CaccLayer {
                 group.actual(reg::D_DATAOUT_SIZE_1::DATAOUT_CHANNEL),
             ],
             cubes,
+            place: match cubes {
+                1 => [0; 3],
+                _ => [
+                    group.actual(reg::D_DATAOUT_ADDR::DATAOUT_ADDR),
+                    group.actual(reg::D_LINE_STRIDE::LINE_STRIDE),
+                    group.actual(reg::D_SURF_STRIDE::SURF_STRIDE),
+                ],
+            },
             truncate: group.get(reg::D_CLIP_CFG::CLIP_TRUNCATE),
         })
     }
@@ -52,21 +63,34 @@ impl CaccLayer {
     /// Returns the layer's registers in groups, all but the enable.
     pub fn fields(&self) -> Encoded {
         use reg::{
-            D_BATCH_NUMBER::*, D_CLIP_CFG::*, D_DATAOUT_SIZE_0::*, D_DATAOUT_SIZE_1::*, D_MISC_CFG::*,
+            D_BATCH_NUMBER::*, D_CLIP_CFG::*, D_DATAOUT_ADDR::*, D_DATAOUT_SIZE_0::*, D_DATAOUT_SIZE_1::*,
+            D_LINE_STRIDE::*, D_MISC_CFG::*, D_SURF_STRIDE::*,
         };
         let [width, height, channels] = self.size;
-        Encoded::of(
-            Unit::Cacc,
-            [
-                (CONV_MODE, self.winograd.into()),
-                (PROC_PRECISION, self.precision.code()),
-                (DATAOUT_WIDTH, width),
-                (DATAOUT_HEIGHT, height),
-                (DATAOUT_CHANNEL, channels),
-                (BATCHES, self.cubes),
-                (CLIP_TRUNCATE, self.truncate),
-            ],
-        )
+        let mut fields = vec![
+            (CONV_MODE, self.winograd.into()),
+            (PROC_PRECISION, self.precision.code()),
+            (DATAOUT_WIDTH, width),
+            (DATAOUT_HEIGHT, height),
+            (DATAOUT_CHANNEL, channels),
+            (BATCHES, self.cubes),
+            (CLIP_TRUNCATE, self.truncate),
+        ];
+        if self.place != [0; 3] {
+            let [address, line, surface] = self.place;
+            fields.extend([(DATAOUT_ADDR, address), (LINE_STRIDE, line), (SURF_STRIDE, surface)]);
+        }
+        Encoded::of(Unit::Cacc, fields)
+    }
+
+    /// Returns true if two pixels of each cube are handed over together, of which this is the first; counted over lines and surfaces.
+    pub(super) fn begins_pair(&self, pixel: u64, atom: u32) -> bool {
+        let [width, height, _] = self.size.map(u64::from);
+        let (line, column) = (pixel / width % height, pixel % width);
+        let odd = |bytes: u32| u64::from(bytes / atom);
+        let [address, lines, surfaces] = self.place.map(odd);
+        let place = address + pixel / (width * height) * surfaces + line * lines + column;
+        self.cubes > 1 && place.is_multiple_of(2) && column + 1 < width
     }
 
     /// Returns the registers of [`CaccLayer::fields`], checked: the inverse of [`CaccLayer::decode`].
@@ -141,8 +165,14 @@ mod tests {
     use crate::nvdla::config::Config;
     use proptest::prelude::*;
 
-    const PLAIN: CaccLayer =
-        CaccLayer { precision: Precision::Int8, winograd: false, size: [1; 3], cubes: 1, truncate: 0 };
+    const PLAIN: CaccLayer = CaccLayer {
+        precision: Precision::Int8,
+        winograd: false,
+        size: [1; 3],
+        cubes: 1,
+        place: [0; 3],
+        truncate: 0,
+    };
 
     proptest! {
         #[test]
@@ -152,11 +182,13 @@ mod tests {
             winograd: bool,
             size in prop::array::uniform3(1u32..8200),
             (cubes, truncate) in (1u32..34, 0u32..33),
+            place in prop::array::uniform3(0u32..1 << 18),
         ) {
             let config = Config::named(name).unwrap();
             let (map, hardware) = (config.register_map, Hardware::from(&config));
             let precision = Precision::of_code(code).unwrap();
-            let layer = CaccLayer { precision, winograd, size, cubes, truncate };
+            let place = place.map(|atoms| if cubes > 1 { 32 * atoms } else { 0 });
+            let layer = CaccLayer { precision, winograd, size, cubes, place, truncate };
             let encoded = layer.encode(map, &hardware);
             match layer.fields().group(Unit::Cacc, map) {
                 Ok(group) => {
@@ -182,6 +214,18 @@ mod tests {
             prop_assert_eq!(layer.clip_all(Sums::Narrow(sums)), (expected.clone(), 0));
             prop_assert_eq!(layer.clip_all(Sums::Wide(wide)), (expected, clipped));
         }
+    }
+
+    #[test]
+    fn pixels_of_several_cubes_pair_up_within_an_entry_of_the_bus() {
+        let begins = |place: [u32; 3], cubes| {
+            let layer = CaccLayer { size: [3, 2, 32], cubes, place, ..PLAIN };
+            (0..6).filter(|&pixel| layer.begins_pair(pixel, 32)).collect::<Vec<_>>()
+        };
+        assert_eq!(begins([0, 128, 256], 2), [0, 3]);
+        assert_eq!(begins([32, 128, 256], 2), [1, 4]);
+        assert_eq!(begins([0, 96, 256], 2), [0, 4]);
+        assert!(begins([0, 128, 256], 1).is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 pub mod layer;
 
 use self::layer::CaccLayer;
-use super::delivery::Delivery;
+use super::delivery::{Batch, Delivery};
 use super::hardware::Hardware;
 use super::sums::Sums;
 use crate::bus::DelayLine;
@@ -14,6 +14,7 @@ use crate::nvdla::control::Control;
 use crate::nvdla::engine::EngineContext;
 use crate::nvdla::glb::InterruptSource;
 use crate::nvdla::interrupts::Interrupts;
+use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::cacc as reg;
 use crate::nvdla::timing::Timing;
 use std::rc::Rc;
@@ -22,6 +23,9 @@ use vp_core::{Sim, Time};
 /// Cycles from a layer's first package until CACC adds up its first sums: its enable has to take effect by then. On nv_small's RTL an enable
 /// after 24, 25 and 29 of them left a layer's bytes right, and one after 30, 30 and 31 wrong.
 const ENABLE_AFTER_PACKAGE: u64 = 29;
+
+/// Cycles by which sums of fp16 come later (RTL, branch nvdlav1, `NV_NVDLA_CACC_calculator.v`, calc_dlv_valid_out).
+const FLOAT_LATER: u64 = 2;
 
 /// Message that CSC sends.
 pub(super) enum Message {
@@ -35,6 +39,8 @@ pub(super) enum Message {
 pub(super) struct Stripe {
     pub(super) positions: u32,
     pub(super) kernels: usize,
+    /// Credits that were taken for each position.
+    pub(super) credits: u32,
     pub(super) sums: Sums,
     /// Time of the layer's first package.
     pub(super) begun: Time,
@@ -130,9 +136,11 @@ impl Cacc {
     /// Puts a layer's sums where SDP takes them. Counts what is clipped, and says whether all has come.
     async fn deliver(&self, layer: &CaccLayer, group: usize) -> (u64, bool) {
         let lanes = self.hardware.lanes(layer.precision) as usize;
-        let latency = self.cycle * u64::from(self.timing.conv.to_sdp);
+        let later = if layer.precision == Precision::Fp16 { FLOAT_LATER } else { 0 };
+        let latency = self.cycle * (u64::from(self.timing.conv.to_sdp) + later);
         let [width, height, channels] = layer.size.map(u64::from);
-        let (mut expected, mut clipped) = (width * height * channels * u64::from(layer.cubes), 0);
+        let (mut expected, mut clipped, mut handed) =
+            (width * height * channels * u64::from(layer.cubes), 0, 0);
         let mut is_first = true;
         loop {
             let Message::Stripe(stripe) = self.sums.next().await else {
@@ -140,15 +148,20 @@ impl Cacc {
                 self.delivery.abandon();
                 return (clipped, false);
             };
-            let Stripe { kernels, sums, last, begun, .. } = stripe;
+            let Stripe { positions, kernels, sums, last, begun, credits } = stripe;
             if std::mem::take(&mut is_first) {
                 self.warn_of_late_enable(group, begun);
             }
             let (results, beyond) = layer.clip_all(sums);
             clipped += beyond;
             expected = expected.saturating_sub(results.len() as u64);
-            let results = spread(results, kernels, lanes);
-            self.delivery.put(self.sim.now() + latency, results, lanes, last);
+            let sums = spread(results, kernels, lanes);
+            // The first pixel of a pair waits for the second, which comes behind those of all cubes.
+            let pixel = handed / u64::from(layer.cubes);
+            let pair = if layer.begins_pair(pixel, self.hardware.atom) { layer.cubes } else { 0 };
+            handed += u64::from(positions);
+            let due = self.sim.now() + latency + self.cycle * u64::from(pair);
+            self.delivery.put(due, Batch { sums, lanes, credits, place: layer.place, last });
             if last {
                 break;
             }
@@ -176,7 +189,7 @@ impl Cacc {
     /// Takes a layer from CSC that nobody wants.
     async fn drop_layer(&self) {
         while let Message::Stripe(stripe) = self.sums.next().await {
-            self.delivery.return_credits(stripe.positions);
+            self.delivery.return_credits(stripe.positions, stripe.credits);
             if stripe.last {
                 break;
             }

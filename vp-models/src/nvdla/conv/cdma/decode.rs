@@ -242,6 +242,14 @@ fn extended(group: &Group, hardware: &Hardware, precision: Precision) -> Result<
             return refuse(field, format!("with padding there are {size}, no multiple of {multiple}"));
         }
     }
+    // CDMA counts its lines and columns by these, four at a time (RTL, branch nvdlav1, `NV_NVDLA_CDMA_wg.v`, height_ext_total,
+    // width_ext_total), and CSC waits for ever for lines beyond them.
+    use reg::D_DATAIN_SIZE_EXT_0::{DATAIN_HEIGHT_EXT, DATAIN_WIDTH_EXT};
+    for (field, size) in [(DATAIN_WIDTH_EXT, extended.width()), (DATAIN_HEIGHT_EXT, extended.height())] {
+        if group.actual(field).next_multiple_of(4) != size {
+            return refuse(field, format!("with padding, and in steps of the kernels, there are {size}"));
+        }
+    }
     Ok(extended)
 }
 

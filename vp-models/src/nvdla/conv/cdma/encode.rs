@@ -126,6 +126,10 @@ impl CdmaLayer {
             (DATA_BANK, self.banks.data),
             (WEIGHT_BANK, self.banks.weight),
         ]);
+        if let Input::Winograd(extended) = &self.input {
+            use reg::D_DATAIN_SIZE_EXT_0::{DATAIN_HEIGHT_EXT, DATAIN_WIDTH_EXT};
+            fields.extend([(DATAIN_WIDTH_EXT, extended.width()), (DATAIN_HEIGHT_EXT, extended.height())]);
+        }
         // It counts in fp16 only.
         if input.nan_to_zero || self.precision == Precision::Fp16 {
             fields.push((NAN_TO_ZERO, input.nan_to_zero.into()));

@@ -129,6 +129,11 @@ impl Feature {
                 elements.copy(x * channels + surface * lanes, &atoms_read, atom * lanes, count);
             }
         }
+        self.brought(precision, elements)
+    }
+
+    /// Elements of this format as the buffer gets them.
+    pub(super) fn brought(&self, precision: Precision, mut elements: Elements) -> Elements {
         if self.nan_to_zero {
             elements.flush();
         }

@@ -201,6 +201,17 @@ impl CdmaLayer {
         }
     }
 
+    /// Returns what the RTL reads otherwise: pixels of another size than what is computed, if they are not converted.
+    pub(super) fn unconverted(&self) -> Option<String> {
+        let Input::Image(image) = &self.input else { return None };
+        let [pixels, computed] = [image.format.element_bytes() as usize, self.precision.bytes()];
+        (image.converters.is_none() && pixels != computed).then(|| {
+            format!(
+                "D_CVT_CFG.CVT_EN is 0 for components of {pixels} bytes where {computed} are computed with: the RTL takes the bytes as they are (NV_NVDLA_CDMA_cvt, cfg_cvt_en), and here they have their value"
+            )
+        })
+    }
+
     /// CSC begins with a layer when all its lines are there, and with a group of kernels when that is: what never
     /// fits would never begin (RTL, `NV_NVDLA_CSC_sg.v`, `dat_cbuf_ready`, `wt_cbuf_ready`).
     pub(super) fn check_room(&self, group: &Group, hardware: &Hardware) -> Result<(), Refused> {

@@ -35,6 +35,7 @@ pub mod pixel;
 pub mod read;
 mod requests;
 mod weights;
+mod wide;
 pub mod winograd;
 
 use self::compressed::CompressedRequests;
@@ -42,6 +43,7 @@ use self::intake::{Counted, FeatureIntake, ImageIntake, TO_USABLE, Usable, Weigh
 use self::layer::{CdmaLayer, Input};
 use self::requests::{DataRequests, Task, WeightRequests};
 use self::weights::WeightWriter;
+use self::wide::WidePace;
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
 use crate::bus::axi::{BeatConsumer, ReadStream, RequestPlaces, RequestWatch};
@@ -158,7 +160,9 @@ impl Cdma {
                     let label = || format!("{} slices", layer.input.height());
                     self.control.begin(label, group);
                     let fetch = Rc::new(fetch(&registers, &layer, self.before.get()));
-                    for sentence in layer.unaligned(&registers, [fetch.slices > 0, fetch.weights]) {
+                    let unconverted = layer.unconverted().filter(|_| fetch.slices > 0);
+                    let unaligned = layer.unaligned(&registers, [fetch.slices > 0, fetch.weights]);
+                    for sentence in unaligned.into_iter().chain(unconverted) {
                         self.control.warn(sentence);
                     }
                     self.buffer.announce(fetch.clone());
@@ -293,11 +297,13 @@ impl Cdma {
         let Task { layer, fetch, number, .. } = *task;
         let input = &layer.input;
         let stream = self.data.stream(input.ram());
+        let mut pace = WidePace::new(self.sim.now().cycles(self.cycle));
         while requests.asked.some().await {
             let Some(lines) = requests.asked.pop() else { return };
             let mut bytes = vec![0; input.bytes(lines.first, lines.count)];
             let all = lines.reads.iter().map(|read| read.bytes as usize).sum();
             stream.wait_for_data(all).await;
+            let due = if all > 0 { stream.due(all) } else { Time::ZERO };
             stream.take_all(all, |data| {
                 let mut left = data;
                 for read in &*lines.reads {
@@ -306,8 +312,13 @@ impl Cdma {
                     left = rest;
                 }
             });
-            let latest = self.sim.now() + self.cycle * TO_USABLE;
-            let usable = usable.borrow_mut().pop_front().unwrap_or(latest);
+            let usable = usable.borrow_mut().pop_front().unwrap_or_else(|| match self.atom_a_beat {
+                true => self.sim.now() + self.cycle * TO_USABLE,
+                false => {
+                    let due = due.cycles(self.cycle);
+                    self.cycle * pace.usable(input, lines.first, lines.count, due)
+                }
+            });
             self.sim.wait_until(usable).await;
             let slices = layer.lines(lines.first, lines.count, &bytes);
             self.buffer.put_slices(fetch, number, layer.entries, slices);

@@ -23,7 +23,7 @@ pub struct Winograd {
     pub top: u32,
     /// Below it.
     pub bottom: u32,
-    /// Value that padding reads as; not converted.
+    /// Value that padding reads as, before it is converted as data are.
     pub padding: i16,
     /// Steps of the kernels.
     pub step: [u32; 2],
@@ -71,9 +71,8 @@ impl Winograd {
     }
 
     /// The reads of `lines` lines from `first` on: surface by surface; within a surface, lines are grouped by
-    /// their position within the kernels' step; of each group, four lines in turns, up to the next multiple of
-    /// eight atoms (RTL, branch nvdlav1, `NV_NVDLA_CDMA_wg.v`, `req_surf_cnt`, `req_y_std_cnt`,
-    /// `req_sub_h_cnt`).
+    /// their position within the kernels' step; of each group, four lines in turns, eight atoms of each (RTL,
+    /// branch nvdlav1, `NV_NVDLA_CDMA_wg.v`, `req_surf_cnt`, `req_y_std_cnt`, `req_sub_h_cnt`, `req_sub_w_cur`).
     pub fn reads(&self, first: u32, lines: u32) -> Vec<Read> {
         let Feature { surface, width, .. } = self.feature;
         let (there, atom) = (self.memory_lines(first, lines), surface.pixel);
@@ -85,8 +84,7 @@ impl Winograd {
                 while done.iter().any(|&(_, done)| done < width) {
                     for (line, done) in done.iter_mut().filter(|(_, done)| *done < width) {
                         let address = surface.address(plane, *done, *line);
-                        let place = (address / u64::from(atom) % u64::from(READ_ATOMS)) as u32;
-                        let count = (READ_ATOMS - place).min(width - *done);
+                        let count = READ_ATOMS.min(width - *done);
                         let before = plane as usize * there.len() + (*line - there.start) as usize;
                         reads.push(Read {
                             address,
@@ -102,6 +100,16 @@ impl Winograd {
         reads
     }
 
+    /// A pixel of padding in the buffer. CDMA puts it in place of what a read brings, in front of the converter (RTL, branch nvdlav1,
+    /// `NV_NVDLA_CDMA_wg.v`, dma_pad_data).
+    fn padding_pixel(&self, precision: Precision) -> Elements {
+        let Feature { format, channels, .. } = self.feature;
+        let repeated = &self.padding.to_le_bytes()[..precision.bytes()];
+        let bytes: Vec<u8> =
+            repeated.iter().copied().cycle().take(channels as usize * format.bytes()).collect();
+        self.feature.brought(precision, Elements::from_bytes(format, &bytes))
+    }
+
     /// Returns `lines` lines for the buffer from `first` on, from the data of their reads. The channels
     /// of a pixel are those of each position in the step, with lines slowest.
     pub fn lines(&self, precision: Precision, first: u32, lines: u32, bytes: &[u8]) -> Vec<Elements> {
@@ -110,9 +118,10 @@ impl Winograd {
         let of_memory: Vec<Elements> =
             (0..count).map(|line| self.feature.line(precision, line, count, bytes)).collect();
         let (channels, [right, down]) = (self.feature.channels as usize, self.step);
+        let (padding, length) = (self.padding_pixel(precision), (self.width() * self.channels()) as usize);
         let line = |line: u32| {
-            let mut all =
-                Elements::filled(precision, self.padding, (self.width() * self.channels()) as usize);
+            let mut all = Elements::filled(precision, 0, length);
+            (0..length).step_by(channels).for_each(|place| all.copy(place, &padding, 0, channels));
             for of_step in 0..down {
                 let padded = line * down + of_step;
                 let Some(source) = padded
@@ -138,6 +147,7 @@ impl Winograd {
 mod tests {
     use super::*;
     use crate::nvdla::cube::{Packing, Ram, Surface};
+    use crate::nvdla::numeric::Converter;
 
     fn cube(step: [u32; 2]) -> Winograd {
         let feature = Feature {
@@ -176,6 +186,14 @@ mod tests {
         let line = |first: i8| Elements::Int8(vec![9, first, first + 1, first + 2, 9, 9, 9, 9]);
         assert_eq!(lines, [padding.clone(), line(0), line(3), line(6)]);
         assert_eq!((cube.bytes(4, 4), cube.lines(Precision::Int8, 4, 4, &[])), (0, vec![padding; 4]));
+    }
+
+    #[test]
+    fn padding_is_converted_as_data_are() {
+        let mut cube = cube([1, 1]);
+        cube.feature.converter = Some(Converter { offset: 1, scale: 2, shift: 0 });
+        let lines = cube.lines(Precision::Int8, 4, 1, &[]);
+        assert_eq!(lines, [Elements::Int8(vec![16; 8])]);
     }
 
     #[test]

@@ -82,7 +82,8 @@ impl Decoder<'_> {
             released: group.actual(reg::D_RELEASE::RLS_SLICES),
             compressed: group.flag(compressed),
             passing,
-            truncate: group.get(reg::D_PRA_CFG::PRA_TRUNCATE),
+            // RTL, branch nvdlav1, `NV_NVDLA_CSC_dl.v`, pra_truncate_w: 3 is 2.
+            truncate: group.get(reg::D_PRA_CFG::PRA_TRUNCATE).min(2),
         };
         let layer = CscLayer::of(&parameters, hardware);
         self.check(&layer)?;

@@ -353,21 +353,25 @@ impl Csc {
         u64::from(layer.packages) * u64::from(cycles + kernels) * block
     }
 
-    /// One group of kernels over all positions; tells when the array is free again, and when as many cycles have passed since the start
-    /// of the last package as its stripe has positions.
+    /// One group of kernels over all positions. With its last package the weights of the next group are loaded, if they have come, so those
+    /// of this one do not make it longer (RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v`, wt_max_cycles). Tells when the array is free again, and
+    /// when as many cycles have passed since the start of the last package as its stripe has positions.
     async fn stripes(&self, layer: &CscLayer, turn: &KernelTurn, batch: &mut Batch<'_>) -> (Time, Time) {
         let kernels = layer.kernels_of(turn.group);
         let loading = self.hardware.loading(layer.precision, kernels);
         let first = (turn.index * layer.group_kernels) as usize;
         let columns = first..first + kernels as usize;
         let positions = layer.all_positions();
+        let package_of = |positions, loading| {
+            let cycles = stripes::package_cycles(positions, loading, self.hardware.shortest_package);
+            self.cycle * u64::from(cycles)
+        };
         let (mut position, mut loaded, mut start) = (0, turn.loaded, self.sim.now());
         let mut flushed = start;
         while position < positions {
             for length in stripes::stripes(layer.run, layer.stripe) {
                 let cycles = length * layer.cycles_each();
-                let package = stripes::package_cycles(cycles, loading, self.hardware.shortest_package);
-                let package = self.cycle * u64::from(package);
+                let package = package_of(cycles, loading);
                 let range = position..position + length * layer.positions_each();
                 position = range.end;
                 let ends = position == positions;
@@ -385,21 +389,24 @@ impl Csc {
                 self.occupancy.busy(Datapath::Array, start, last);
                 self.sim.wait_until(last).await;
                 // More than there ever is room for goes in parts.
-                let most = self.delivery.capacity();
+                let each = self.delivery.credits_of(self.hardware.lanes(layer.precision));
+                let most = self.delivery.capacity(each);
                 for part in range.clone().step_by(most as usize) {
                     let part = part..range.end.min(part + most);
                     let asked = self.sim.now();
-                    self.delivery.take_credits(part.end - part.start).await;
+                    self.delivery.take_credits(part.end - part.start, each).await;
                     self.occupancy.held(Datapath::Array, asked, self.sim.now());
                     self.sums.push(Message::Stripe(Stripe {
                         positions: part.end - part.start,
                         kernels: kernels as usize,
+                        credits: each,
                         begun: turn.begun,
                         last: part.end == positions && turn.group + 1 == layer.groups(),
                         sums: batch.of(part.start as usize..part.end as usize, columns.clone()),
                     }));
                 }
                 loaded = self.sim.now();
+                let package = if ends { package_of(cycles, 0) } else { package };
                 self.occupancy.busy(Datapath::Array, loaded, loaded + package);
                 start = loaded + package;
                 flushed = loaded + self.cycle * u64::from(length);

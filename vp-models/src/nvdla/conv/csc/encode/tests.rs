@@ -66,7 +66,7 @@ prop_compose! {
         kernels in 1u32..=100,
         flags: [bool; 5],
         cubes in 2u32..=33,
-        (released, truncate) in (1u32..=100, 0u32..4),
+        (released, truncate) in (1u32..=100, 0u32..3),
     ) -> CscParameters {
         let (is_image, passing) = match mode {
             0 => (true, Passing::Lines),
