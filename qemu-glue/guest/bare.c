@@ -15,6 +15,8 @@
 enum { GICD_CTLR = 0, GICD_ISENABLER = 0x100 / 4, GICD_ITARGETSR = 0x800 / 4 };
 enum { GICC_CTLR = 0, GICC_PMR = 1, GICC_IAR = 3, GICC_EOIR = 4 };
 enum { NO_INTERRUPT = 1023 };
+/* Of the PL011. */
+enum { UART_FLAGS = 0x18 / 4, UART_EMPTY = 1 << 4 };
 
 /* PSCI. */
 #define SYSTEM_OFF 0x84000008
@@ -32,6 +34,13 @@ void say(const char *text, uint32_t length)
 {
     for (uint32_t at = 0; at < length; at++)
         *UART = (unsigned char)text[at];
+}
+
+void hear(void)
+{
+    while (UART[UART_FLAGS] & UART_EMPTY)
+        ;
+    (void)*UART;
 }
 
 static uint32_t big(const unsigned char *at)

@@ -9,7 +9,7 @@ enum { SECOND_8259 = 0xa0, POLL = 0x0c, END_OF_INTERRUPT = 0x20, POLLED = 0x80 }
 #define APIC ((volatile uint32_t *)0xfee00000)
 enum { APIC_SPURIOUS = 0xf0 / 4, APIC_REQUESTED = 0x200 / 4, APIC_ENABLED = 1 << 8 };
 /* The serial port; the timer and the switch of ACPI where SeaBIOS puts them, the reset of the chipset. */
-enum { SERIAL = 0x3f8, SERIAL_STATUS = SERIAL + 5, SERIAL_READY = 1 << 5 };
+enum { SERIAL = 0x3f8, SERIAL_STATUS = SERIAL + 5, SERIAL_READY = 1 << 5, SERIAL_HEARD = 1 };
 enum { POWER = 0x604, POWER_OFF = 0x2000, TIMER = 0x608, TIMER_FREQUENCY = 3579545, RESET = 0xcf9, RESET_ALL = 6 };
 /* Of the configuration: PCI Local Bus Specification 3.0, 6.2 and 6.8. */
 enum { CONFIGURATION_ADDRESS = 0xcf8, CONFIGURATION_DATA = 0xcfc, ENABLE = 1u << 31 };
@@ -102,6 +102,13 @@ void say(const char *text, uint32_t length)
             ;
         out8(SERIAL, (uint8_t)text[at]);
     }
+}
+
+void hear(void)
+{
+    while (!(in8(SERIAL_STATUS) & SERIAL_HEARD))
+        ;
+    in8(SERIAL);
 }
 
 static uint32_t configuration(uint32_t of, uint32_t at)

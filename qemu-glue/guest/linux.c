@@ -107,6 +107,11 @@ void say(const char *text, uint32_t length)
     fflush(stdout);
 }
 
+void hear(void)
+{
+    getchar();
+}
+
 int is_restarted(void)
 {
     return *(volatile uint32_t *)memory(RESTARTED, 4) == 0x52535452;

@@ -237,6 +237,10 @@ static int run(const uint32_t *script)
             failed = writes(script[1], script[2]);
             script += 3;
             break;
+        case STEP_HEAR:
+            hear();
+            script += 1;
+            break;
         default:
             failed = fail("step", 0, script[0], STEP_END);
         }

@@ -25,6 +25,7 @@ enum step {
     STEP_SLEEP = 13,        /* offset: sleeps for a second, then reads it, until the bus answers with an error */
     STEP_READS = 14,        /* offset, count: reads it so often, and says how long that took */
     STEP_WRITES = 15,       /* offset, count: writes 0 so often, reads it once, and says how long that took */
+    STEP_HEAR = 16,         /* waits for a character on the console */
 };
 
 /* Runs a script, says how it went ("PASS", or "FAIL" and what), and returns 0 if all was well. */
@@ -53,6 +54,8 @@ uint64_t now(void);
 void start_clock(void);
 int seconds_are_over(unsigned seconds);
 void say(const char *text, uint32_t length);
+/* Waits for a character on the console. */
+void hear(void);
 /* Whether the machine was restarted by restart(). */
 int is_restarted(void);
 void restart(void);

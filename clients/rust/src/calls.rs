@@ -574,9 +574,51 @@ impl<H: Handler> Client<H> {
     /// [`Error`], such as a refusal with [`ErrorCode::NotAtRest`]; [`SaveError::TooLarge`] before anything is written, and
     /// [`SaveError::Write`], after which the session goes on.
     pub fn save(&mut self, into: &mut dyn std::io::Write, most: u64) -> Result<Time, SaveError> {
+        self.read_saved(into, most, |first| Request::Save { first })
+    }
+
+    /// Waits until the platform is at rest, as far as it comes to rest without a call, for at most so long of the server's wall clock.
+    ///
+    /// # Errors
+    /// [`Error`], such as a refusal with [`ErrorCode::NotAtRest`], whose reason says what is under way.
+    pub fn await_rest(&mut self, patience: std::time::Duration) -> Result<(), Error> {
+        let patience = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+        self.ask(Request::AwaitRest { patience }, &[]).map(|_| ())
+    }
+
+    /// Writes the platform, saved at this time without the memories outside, into `into`, as [`Client::save`] does. What
+    /// [`Client::restore_device`] takes up again.
+    ///
+    /// # Errors
+    /// As of [`Client::save`].
+    pub fn save_device(&mut self, into: &mut dyn std::io::Write, most: u64) -> Result<Time, SaveError> {
+        self.read_saved(into, most, |first| Request::SaveDevice { first })
+    }
+
+    /// Has the platform go on from a saved one of the same description. The memories outside are as they are. Simulated time is the
+    /// later of both.
+    ///
+    /// # Errors
+    /// [`Error`], such as a refusal with [`ErrorCode::WrongState`]: the platform is as it was then.
+    pub fn restore_device(&mut self, saved: &[u8]) -> Result<(), Error> {
+        let (total, mut first) = (saved.len() as u64, 0);
+        for part in saved.chunks(self.piece()) {
+            let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
+            self.ask(Request::RestoreDevice { total, first, length }, part)?;
+            first += u64::from(length);
+        }
+        Ok(())
+    }
+
+    fn read_saved(
+        &mut self,
+        into: &mut dyn std::io::Write,
+        most: u64,
+        request: impl Fn(u64) -> Request,
+    ) -> Result<Time, SaveError> {
         let (mut first, mut saved) = (0, None);
         loop {
-            let Answer { reply, time, payload, .. } = self.ask(Request::Save { first }, &[])?;
+            let Answer { reply, time, payload, .. } = self.ask(request(first), &[])?;
             let Reply::Saved { total } = reply else { return Err(Error::Unfit(reply.name()).into()) };
             if total > most {
                 return Err(SaveError::TooLarge { total, most });

@@ -362,6 +362,11 @@ impl Session {
                 Capabilities::DEBUGGING
             }
             Message::Request { request: Request::Save { .. }, .. } => Capabilities::SAVING,
+            Message::Request {
+                request:
+                    Request::AwaitRest { .. } | Request::SaveDevice { .. } | Request::RestoreDevice { .. },
+                ..
+            } => Capabilities::DEVICE_STATE,
             _ if message.memory_write().is_some_and(|write| write.strobes) => Capabilities::STROBES,
             _ => Capabilities::NONE,
         };

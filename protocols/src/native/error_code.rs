@@ -117,6 +117,8 @@ codes! {
 
     /// The platform has work in progress; the reason names it. Try again when it is over.
     NotAtRest = 60, "not at rest";
+    /// The bytes are no saved platform, or one of another description or form; the reason says which.
+    WrongState = 61, "not a state of this platform";
 
     // 64..: the simulated bus answered with an error.
     /// Nothing answers at that address (AXI DECERR).

@@ -301,6 +301,9 @@ bitflags::bitflags! {
         const SAVING = 1 << 15;
         /// Takes [`MarkedWarning`](super::Notice::MarkedWarning)s.
         const WARNING_MARKS = 1 << 16;
+        /// Takes [`AwaitRest`](super::Request::AwaitRest), [`SaveDevice`](super::Request::SaveDevice) and
+        /// [`RestoreDevice`](super::Request::RestoreDevice).
+        const DEVICE_STATE = 1 << 17;
     }
 }
 
@@ -308,7 +311,7 @@ impl Capabilities {
     /// Nothing beyond the bare protocol.
     pub const NONE: Self = Self(0);
     /// All that this crate knows and any client and stream can do.
-    pub const ALL: Self = Self(0b1_1110_1001_1010_0111);
+    pub const ALL: Self = Self(0b11_1110_1001_1010_0111);
     /// Capabilities that need a stream between processes of one host: one that can carry files.
     pub const LOCAL: Self = Self(0b11000);
 }

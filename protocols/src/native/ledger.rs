@@ -99,7 +99,9 @@ impl ExpectedReply {
             | Request::Clock { .. }
             | Request::Authenticate { .. }
             | Request::RegisterPoke(_)
-            | Request::Inject { .. } => Self::Done,
+            | Request::Inject { .. }
+            | Request::AwaitRest { .. }
+            | Request::RestoreDevice { .. } => Self::Done,
             Request::Advance { .. } => Self::Reached,
             Request::Status => Self::Status,
             Request::Statistics { .. } | Request::Inspect { .. } => Self::Statistics,
@@ -111,7 +113,7 @@ impl ExpectedReply {
                 DebugCommand::Break(_) => Self::Number,
                 DebugCommand::Continue | DebugCommand::Clear { .. } => Self::Done,
             },
-            Request::Save { .. } => Self::Saved,
+            Request::Save { .. } | Request::SaveDevice { .. } => Self::Saved,
         }
     }
 

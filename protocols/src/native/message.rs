@@ -159,6 +159,29 @@ pub enum Request {
         /// session saved last.
         first: u64,
     },
+    /// Client → server: wait until the platform is at rest, as far as it comes to rest without another request.
+    /// [`Reply::Done`]. Needs [`Capabilities::DEVICE_STATE`](super::Capabilities::DEVICE_STATE).
+    AwaitRest {
+        /// Milliseconds of wall clock that the wait may take. 0: the platform is at rest now, or the request fails.
+        patience: u32,
+    },
+    /// Client → server: the bytes of a platform that is saved without the memories outside. [`Reply::Saved`], as for
+    /// [`Request::Save`]. Needs [`Capabilities::DEVICE_STATE`](super::Capabilities::DEVICE_STATE).
+    SaveDevice {
+        /// The first byte, as of [`Request::Save`].
+        first: u64,
+    },
+    /// Client → server: a part of a saved platform, in the payload, for the platform to go on from. The parts come in
+    /// order. With the last one the platform takes up the state, or stays as it is and the request fails.
+    /// [`Reply::Done`]. Needs [`Capabilities::DEVICE_STATE`](super::Capabilities::DEVICE_STATE).
+    RestoreDevice {
+        /// Number of bytes that there are in all.
+        total: u64,
+        /// The first byte of the payload. 0 begins anew.
+        first: u64,
+        /// Bytes of the payload: at least 1.
+        length: u32,
+    },
 }
 
 /// Look at registers that follow each other.
@@ -535,7 +558,10 @@ impl Message {
         let asked = match self {
             Self::Request { request: Request::MemoryRead(read), .. } => Some(read.length),
             Self::Request { request: Request::RegisterPeek(peek), .. } => Some(peek.bytes()),
-            Self::Request { request: Request::Inject { length }, .. } => Some(*length),
+            Self::Request {
+                request: Request::Inject { length } | Request::RestoreDevice { length, .. },
+                ..
+            } => Some(*length),
             _ => self.memory_write().map(|write| write.length),
         };
         match asked {
@@ -551,7 +577,10 @@ impl Message {
             return driven.event.check_data(payload.len());
         }
         let expected = match self {
-            Self::Request { request: Request::Inject { length }, .. } => Payload::Exactly((*length).into()),
+            Self::Request {
+                request: Request::Inject { length } | Request::RestoreDevice { length, .. },
+                ..
+            } => Payload::Exactly((*length).into()),
             Self::Reply { reply: Reply::Data | Reply::Statistics { .. } | Reply::Saved { .. }, .. } => {
                 Payload::Any
             }

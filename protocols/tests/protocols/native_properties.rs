@@ -196,6 +196,11 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
         vec(any::<u8>(), 1..100).prop_map(|text| (Request::Inject { length: text.len() as u32 }, text)),
         debug_command().prop_map(|command| (Request::Debug { command }, vec![])),
         any::<u64>().prop_map(|first| (Request::Save { first }, vec![])),
+        any::<u32>().prop_map(|patience| (Request::AwaitRest { patience }, vec![])),
+        any::<u64>().prop_map(|first| (Request::SaveDevice { first }, vec![])),
+        (any::<u64>(), any::<u64>(), vec(any::<u8>(), 1..100)).prop_map(|(total, first, part)| {
+            (Request::RestoreDevice { total, first, length: part.len() as u32 }, part)
+        }),
     ]
 }
 

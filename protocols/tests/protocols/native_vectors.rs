@@ -424,6 +424,13 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             }),
             none(),
         ),
+        ("await-rest", request(17, Request::AwaitRest { patience: 20_000 }), none()),
+        ("save-device", request(18, Request::SaveDevice { first: 0 }), none()),
+        (
+            "restore-device",
+            request(19, Request::RestoreDevice { total: 9, first: 5, length: 4 }),
+            b"VPSV".to_vec(),
+        ),
     ]
 }
 
@@ -500,8 +507,8 @@ fn the_vectors_cover_every_message() {
     let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
     seen.sort_unstable();
     seen.dedup();
-    // 4 of the handshake, 21 requests, 6 of debuggers, 12 replies, 2 posted writes, 4 notices, 2 of partners.
-    assert_eq!(seen.len(), 4 + 21 + 6 + 12 + 2 + 4 + 2, "{seen:?}");
+    // 4 of the handshake, 24 requests, 6 of debuggers, 12 replies, 2 posted writes, 4 notices, 2 of partners.
+    assert_eq!(seen.len(), 4 + 24 + 6 + 12 + 2 + 4 + 2, "{seen:?}");
 }
 
 #[test]

@@ -3,13 +3,14 @@
 #![expect(unsafe_code, reason = "called from C")]
 
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use super::{Device, TYPE};
 use crate::options::{KEYS, Options};
 use crate::qemu::layouts::{Errors, MEMTX_ERROR, MEMTX_OK, Notifier, Object};
 use crate::qemu::pci::Realize;
+use crate::qemu::state::Section;
 use crate::qemu::{Handle, Qemu};
 use crate::report::{guarded, say};
 
@@ -64,6 +65,12 @@ pub(super) fn watch_clock(device: &'static Device) {
 pub(super) fn watch_resets(qemu: &Qemu, device: &'static Device) {
     // SAFETY: as above.
     unsafe { qemu.on_reset(reset, opaque(device)) };
+}
+
+/// Has the device know when the machine stops, to be saved, and when it goes on.
+pub(super) fn watch_machine_state(section: &'static Section, device: &'static Device) {
+    // SAFETY: as above.
+    unsafe { section.watch_machine(machine_state, opaque(device)) };
 }
 
 fn opaque(device: &'static Device) -> *mut c_void {
@@ -191,6 +198,19 @@ unsafe extern "C" fn reset(device: *mut c_void) {
     guarded("a reset", (), || {
         // SAFETY: the device that watches resets.
         unsafe { &*device.cast::<Device>() }.reset();
+    });
+}
+
+unsafe extern "C" fn machine_state(device: *mut c_void, is_running: bool, state: c_int) {
+    guarded("the machine's state", (), || {
+        // SAFETY: the device that watches the machine.
+        let device = unsafe { &*device.cast::<Device>() };
+        let (Some(qemu), Some(section)) = (Qemu::get(), device.state.section()) else { return };
+        let saving = section.saving();
+        match is_running {
+            true => device.goes_on(),
+            false => device.stops(qemu, saving, &saving.state(state)),
+        }
     });
 }
 

@@ -81,7 +81,12 @@ impl Device {
             pci.set_window(function, window);
         }
         let Identity { vendor, device: number, .. } = IDENTITY;
-        opened.put_to_use(qemu, &format!("PCI function {vendor:04x}:{number:04x}"), "interrupt INTA#")?;
+        opened.put_to_use(
+            qemu,
+            FUNCTION,
+            &format!("PCI function {vendor:04x}:{number:04x}"),
+            "interrupt INTA#",
+        )?;
         let mut functions = FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
         functions.get_or_insert_default().insert(object as usize, (device, slot));
         Ok(())
@@ -128,6 +133,10 @@ unsafe extern "C" fn unrealize(object: Object) {
         let mut functions = FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
         let left = functions.get_or_insert_default().remove(&(object as usize));
         if let Some((device, slot)) = left {
+            if let Some(section) = device.state.section() {
+                // SAFETY: QEMU takes the function out here, with the big lock.
+                unsafe { section.unregister() };
+            }
             // Whoever accesses memory for it is through with QEMU's object then.
             slot.function().take();
             device.session.close();

@@ -11,6 +11,7 @@ mod node;
 mod place;
 mod port;
 mod slot;
+mod state;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +30,7 @@ use crate::session::{AccessError, Patience, Platform, Server, Session};
 use node::Node;
 use place::{DevicePlace, Reach};
 use port::{Line, Port};
+use state::MachineState;
 
 pub(crate) use automatic::{add_automatic, set_target};
 pub(crate) use callbacks::{register, watch_exit, watch_machine};
@@ -98,6 +100,7 @@ struct Device {
     size: u64,
     /// The guest's clock, if its time is the platform's.
     clock: Option<GuestClock>,
+    state: MachineState,
     /// True if accesses are the self-test's, and are noted instead of done.
     is_tested: AtomicBool,
     seen: Mutex<Vec<Access>>,
@@ -147,6 +150,7 @@ impl Device {
         needs.warn_of_other_trees(qemu, &path);
         opened.put_to_use(
             qemu,
+            &format!("{TYPE}@{:x}", window.start),
             &format!("{path} at 0x{:x}", window.start),
             &format!("interrupt SPI {spi}"),
         )?;
@@ -190,7 +194,8 @@ impl Device {
             ));
         }
         let (is_tested, seen) = (AtomicBool::new(false), Mutex::new(Vec::new()));
-        let device = Self { session, port, size: platform.size, clock, is_tested, seen };
+        let state = MachineState::default();
+        let device = Self { session, port, size: platform.size, clock, state, is_tested, seen };
         Ok(Opened { device: Box::leak(Box::new(device)), platform, endpoint })
     }
 
@@ -278,19 +283,28 @@ struct Opened {
 
 impl Opened {
     /// The guest has it: from here on it is reset and ends with the machine. Says where it is, and how it interrupts.
-    fn put_to_use(&self, qemu: &'static Qemu, place: &str, interrupt: &str) -> Result<(), String> {
+    /// In the machine's state it has this name.
+    fn put_to_use(
+        &self,
+        qemu: &'static Qemu,
+        name: &str,
+        place: &str,
+        interrupt: &str,
+    ) -> Result<(), String> {
         let Self { device, platform, endpoint } = self;
-        qemu.block_migration(&format!(
-            "the state of {}, which the device is part of, is not in QEMU",
-            platform.name
-        ))?;
+        match device.join_machine_state(name) {
+            Ok(section) => callbacks::watch_machine_state(section, device),
+            Err(why) => qemu.block_migration(&format!(
+                "the state of {}, which the device is part of, is not in QEMU: {why}",
+                platform.name
+            ))?,
+        }
         callbacks::watch_resets(qemu, device);
         callbacks::watch_clock(device);
         device.warn_of_host_time();
         DEVICES.lock().unwrap_or_else(PoisonError::into_inner).push(device);
-        let (kib, name) = (platform.size.div_ceil(1024), &platform.name);
-        let mode = &platform.time_mode;
-        say(format_args!("{place}, {kib} KiB of registers, {interrupt}: {name} at {endpoint}, {mode}"));
+        let (kib, platform, mode) = (platform.size.div_ceil(1024), &platform.name, &platform.time_mode);
+        say(format_args!("{place}, {kib} KiB of registers, {interrupt}: {platform} at {endpoint}, {mode}"));
         Ok(())
     }
 }

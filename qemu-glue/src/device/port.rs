@@ -6,12 +6,18 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::place;
 use super::slot::Slot;
+use crate::qemu::pci::Function;
+use crate::qemu::state::Saving;
 use crate::qemu::{Handle, Qemu};
 use crate::report::guarded;
 use crate::session::{Guest, NoAccess, SharedMemory};
+
+/// Time for which others may have QEMU's big lock: longer than an access to memory takes.
+const MOMENT: Duration = Duration::from_micros(50);
 
 /// The interrupt line that a device drives.
 pub(super) enum Line {
@@ -37,6 +43,8 @@ pub(super) struct Port {
     applied: AtomicBool,
     /// True if the main thread will look.
     is_scheduled: AtomicBool,
+    /// True while the machine stands: its interrupt controller may be about to take up another state.
+    is_held: AtomicBool,
     /// True if whoever moves the platform's time brings the line to its level: nobody else may, at a moment of its own.
     is_coupled: bool,
 }
@@ -50,7 +58,7 @@ impl Port {
         is_coupled: bool,
         shares: bool,
     ) -> &'static Self {
-        let [wanted, applied, is_scheduled] = [const { AtomicBool::new(false) }; 3];
+        let [wanted, applied, is_scheduled, is_held] = [const { AtomicBool::new(false) }; 4];
         Box::leak(Box::new(Self {
             qemu,
             ram,
@@ -60,6 +68,7 @@ impl Port {
             wanted,
             applied,
             is_scheduled,
+            is_held,
             is_coupled,
         }))
     }
@@ -79,6 +88,9 @@ impl Port {
     /// Brings the line to the newest level. Only for callers that QEMU has called with the big lock: whatever the order in
     /// which threads learn of levels, the last to come here applies the newest.
     pub(super) fn settle(&self) {
+        if self.is_held.load(Ordering::SeqCst) {
+            return;
+        }
         let level = self.wanted.load(Ordering::SeqCst);
         if self.applied.swap(level, Ordering::SeqCst) != level {
             match self.line {
@@ -87,6 +99,44 @@ impl Port {
                 // SAFETY: the callers' callers hold the lock.
                 Line::Pin(slot) => unsafe { slot.set_line(level) },
             }
+        }
+    }
+
+    /// Leaves the line as it is until the machine goes on. With the big lock, as all that follows.
+    pub(super) fn hold(&self) {
+        self.is_held.store(true, Ordering::SeqCst);
+    }
+
+    /// The machine goes on: the line has the newest level.
+    pub(super) fn release(&self) {
+        self.is_held.store(false, Ordering::SeqCst);
+        self.settle();
+    }
+
+    /// The line's level as the interrupt controller has it.
+    pub(super) fn level(&self) -> bool {
+        self.applied.load(Ordering::SeqCst)
+    }
+
+    /// The interrupt controller has taken up a state in which the line has this level.
+    pub(super) fn take_up(&self, level: bool) {
+        self.applied.store(level, Ordering::SeqCst);
+    }
+
+    /// Tells a migration under way of what the server may have written by itself.
+    pub(super) fn note_written(&self, qemu: &Qemu, saving: &Saving) {
+        if self.shares && matches!(self.line, Line::Input(_)) && saving.is_logged(qemu) {
+            let written: Vec<_> = qemu.shared_ram().into_iter().map(|memory| memory.range).collect();
+            // SAFETY: RAM; the callers' callers hold the lock.
+            unsafe { saving.note_written(qemu, &written) };
+        }
+    }
+
+    /// QEMU's object of the PCI function, if the device is one.
+    pub(super) fn function(&self) -> Option<Handle> {
+        match self.line {
+            Line::Input(_) => None,
+            Line::Pin(slot) => slot.function().map(Function::object),
         }
     }
 
@@ -141,6 +191,10 @@ impl Guest for &'static Port {
             // Each of its accesses is by the driver's leave.
             Line::Pin(_) => None,
         }
+    }
+
+    fn make_way(&self) {
+        self.qemu.without_big_lock(|| std::thread::sleep(MOMENT));
     }
 
     fn thread(&self, work: &mut dyn FnMut()) {

@@ -1,4 +1,4 @@
-//! A machine with a device of ours stays where it is: the platform's state is not in QEMU. And it keeps the device.
+//! A machine with a device of ours stays where it is where the platform's state cannot be in QEMU's. And it keeps the device.
 
 #![expect(unsafe_code, reason = "calls into QEMU")]
 

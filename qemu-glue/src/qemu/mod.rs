@@ -11,6 +11,7 @@ pub(crate) mod layouts;
 mod migration;
 pub(crate) mod pci;
 mod shared;
+pub(crate) mod state;
 pub(crate) mod symbols;
 pub(crate) mod time;
 

@@ -65,6 +65,13 @@ pub(crate) struct Pci {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Function(Handle);
 
+impl Function {
+    /// QEMU's object.
+    pub(crate) fn object(self) -> Handle {
+        self.0
+    }
+}
+
 /// An interface of a type, as `TypeInfo` lists them.
 #[repr(C)]
 struct Interface(*const c_char);

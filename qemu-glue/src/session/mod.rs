@@ -16,6 +16,7 @@
 mod budget;
 mod coupled;
 mod ring;
+mod state;
 mod timeline;
 mod wire;
 
@@ -60,6 +61,10 @@ pub(crate) trait Guest: Send + Sync {
     /// The memory that a server of the same host can map; none where it must not.
     fn shared_memory(&self) -> Option<Vec<SharedMemory>> {
         None
+    }
+    /// Lets others have for a moment what the caller has of the guest: QEMU's big lock.
+    fn make_way(&self) {
+        thread::yield_now();
     }
     /// Runs a thread's whole work, with what its memory accesses need around it.
     fn thread(&self, work: &mut dyn FnMut());

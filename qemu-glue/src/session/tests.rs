@@ -598,3 +598,66 @@ fn a_server_that_is_stopped_while_the_guest_waits_for_its_interrupt_means_the_en
     drop(over);
     server.join().unwrap();
 }
+
+#[test]
+fn memory_is_served_while_rest_is_waited_for_and_a_refusal_leaves_the_session() {
+    let (session, _, server, _folder) = session(LONG, |mut peer| {
+        let Event::Request { id, request: Request::AwaitRest { patience }, .. } = peer.next() else {
+            panic!()
+        };
+        assert!((20_000..30_000).contains(&patience), "{patience} ms of 30 s");
+        let (access, axi_id, at) = (AccessKind::Timed, 0, None);
+        let read = MemoryRead { port: MEMORY, address: 8, length: 4, access, axi_id, at };
+        assert_eq!(peer.ask(Request::MemoryRead(read), &[]).0, Reply::Data);
+        peer.connection.reply(id, Time::ZERO, Reply::Done, &[]).unwrap();
+        peer.send();
+        let refused = |code, reason: &str| Reply::Failed { code, reason: reason.to_owned() };
+        let request = peer.answer(refused(vp_client::native::ErrorCode::NotAtRest, "a layer runs"));
+        assert_eq!(request, Request::AwaitRest { patience: 0 });
+        let request = peer.answer(refused(vp_client::native::ErrorCode::WrongState, "not that one"));
+        assert_eq!(request, Request::RestoreDevice { total: 4, first: 0, length: 4 });
+        peer.answer(Reply::Value { value: 7 });
+    });
+    session.await_rest(true).unwrap();
+    assert_eq!(session.await_rest(false).unwrap_err().to_string(), "a layer runs");
+    assert_eq!(session.restore(b"VPSV").unwrap_err().to_string(), "not that one");
+    assert_eq!(session.read(0), Ok(7));
+    drop(session);
+    server.join().unwrap();
+}
+
+#[test]
+fn a_state_goes_in_parts_and_one_that_is_too_large_is_not_taken() {
+    let state: Vec<u8> = (0..600_000_u32).map(|at| (at % 251) as u8).collect();
+    let sent = state.clone();
+    let (session, _, server, _folder) = session(LONG, move |mut peer| {
+        for part in sent.chunks(200_000) {
+            let Event::Request { id, request, .. } = peer.next() else { panic!() };
+            let first = (part.as_ptr() as usize - sent.as_ptr() as usize) as u64;
+            assert_eq!(request, Request::SaveDevice { first });
+            peer.connection.reply(id, Time::ZERO, Reply::Saved { total: 600_000 }, part).unwrap();
+            peer.send();
+        }
+        let mut taken = Vec::new();
+        while taken.len() < sent.len() {
+            let Event::Request { id, request, payload } = peer.next() else { panic!() };
+            let (first, length) = (taken.len() as u64, u32::try_from(payload.len()).unwrap());
+            assert_eq!(request, Request::RestoreDevice { total: 600_000, first, length });
+            taken.extend_from_slice(&payload);
+            peer.connection.reply(id, Time::ZERO, Reply::Done, &[]).unwrap();
+            peer.send();
+        }
+        assert_eq!(taken, sent);
+        let Event::Request { id, .. } = peer.next() else { panic!() };
+        peer.connection.reply(id, Time::ZERO, Reply::Saved { total: u64::MAX }, &[1]).unwrap();
+        peer.send();
+        peer
+    });
+    assert!(session.keeps_state());
+    let saved = session.save().unwrap();
+    assert_eq!(saved, state);
+    session.restore(&saved).unwrap();
+    assert!(session.save().unwrap_err().to_string().contains("are taken at most"));
+    drop(session);
+    drop(server.join().unwrap());
+}

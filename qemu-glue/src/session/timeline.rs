@@ -21,6 +21,11 @@ impl Timeline {
         Self { found, began: None, period: period.max(1) }
     }
 
+    /// Returns a timeline of this clock in which guest and platform meet anew: they have taken up times that belong together.
+    pub(super) fn anew(&self, found: Time) -> Self {
+        Self::new(found, self.period)
+    }
+
     /// Checks that a server lets the guest own the platform's time.
     pub(super) fn check(welcome: &Welcome) -> Result<(), String> {
         let needed = Capabilities::SCHEDULED.union(Capabilities::STEPPING);

@@ -226,6 +226,13 @@ impl Wire {
         Ok(id)
     }
 
+    /// Sends a request with a payload; its answer will be kept.
+    pub(super) fn request_with(&mut self, request: Request, payload: &[u8]) -> Result<RequestId, Broken> {
+        let id = self.client.send(request, payload)?;
+        self.client.flush()?;
+        Ok(id)
+    }
+
     /// A request that goes out with the next one.
     pub(super) fn queue(&mut self, request: Request) -> Result<RequestId, Broken> {
         Ok(self.client.send(request, &[])?)

@@ -8,7 +8,7 @@ use crate::served::Served;
 use crate::{FUSED, OTHER, POOLING, small, trace};
 
 /// The accelerators that run the guest program here. Says which.
-fn accelerators() -> &'static [Accelerator] {
+pub(crate) fn accelerators() -> &'static [Accelerator] {
     static FOUND: OnceLock<&[Accelerator]> = OnceLock::new();
     FOUND.get_or_init(|| match Accelerator::Kvm.runs_bare_guests() {
         Ok(()) => {

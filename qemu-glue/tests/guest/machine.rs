@@ -404,7 +404,7 @@ impl Setup {
     }
 
     pub(crate) fn start(mut self) -> Machine {
-        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().expect("QEMU starts");
         let (sender, lines) = channel();
         let console = BufReader::new(child.stdout.take().expect("a console"));
@@ -425,6 +425,12 @@ impl Setup {
 }
 
 impl Machine {
+    /// Types a line at the guest's console.
+    #[allow(dead_code, reason = "a test types")]
+    pub(crate) fn types(&mut self) {
+        self.child.stdin.as_mut().expect("a keyboard").write_all(b"\n").expect("QEMU reads what is typed");
+    }
+
     /// The number of QEMU's process.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()

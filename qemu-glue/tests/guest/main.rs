@@ -15,6 +15,7 @@ mod places;
 #[path = "../../../vp-bridge/tests/common/process.rs"]
 mod process;
 mod riscv;
+mod saved;
 mod script;
 mod served;
 mod shared;

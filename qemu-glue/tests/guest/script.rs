@@ -41,6 +41,8 @@ enum Step {
     Reads,
     #[allow(dead_code, reason = "a benchmark writes so")]
     Writes,
+    #[allow(dead_code, reason = "a test is heard")]
+    Hear,
 }
 
 impl Script {
@@ -68,7 +70,7 @@ impl Script {
         let inputs: Vec<&[i8]> = samples.iter().take(count).map(|sample| &sample.pixels[..]).collect();
         let mut host = Recorder {
             above: 0,
-            watched: None,
+            before: None,
             high_words: Vec::new(),
             host: LocalHost::new(Platform::build(&description).expect("a platform")),
             status: suite::INTERRUPT_CONTROL.offset.into(),
@@ -93,7 +95,7 @@ impl Script {
 
     /// A layer as [`Script::layer`] has it, which before its first interrupt waits until a word of memory changes.
     pub(crate) fn layer_watching(self, trace: &Path, address: u64) -> Script {
-        self.play(trace, 0, Some(address))
+        self.play(trace, 0, Some(BeforeInterrupt::Watch(address)))
     }
 
     /// A layer as [`Script::layer`] has it, with all of its memory so many times 4 GiB higher up in the guest.
@@ -101,12 +103,19 @@ impl Script {
         self.play(trace, above, None)
     }
 
-    fn play(mut self, trace: &Path, above: u32, watched: Option<u64>) -> Script {
+    /// A layer as [`Script::layer`] has it, which before its first interrupt says that it is enabled, and waits until somebody types
+    /// something.
+    #[allow(dead_code, reason = "a test is heard")]
+    pub(crate) fn layer_heard(self, trace: &Path) -> Script {
+        self.play(trace, 0, Some(BeforeInterrupt::Hear))
+    }
+
+    fn play(mut self, trace: &Path, above: u32, before: Option<BeforeInterrupt>) -> Script {
         let description = Description::named(self.map.name()).expect("a platform of the map's name");
         let trace = Trace::load(trace).expect("a trace");
         let mut host = Recorder {
             above,
-            watched,
+            before,
             high_words: written(&trace)
                 .filter(|(name, _)| name.ends_with("BASE_ADDR_HIGH"))
                 .map(|(name, _)| address(self.map, name))
@@ -190,6 +199,12 @@ impl Script {
         self.step(Step::Writes, &[offset, count])
     }
 
+    /// Waits until somebody types something.
+    #[allow(dead_code, reason = "a test is heard")]
+    pub(crate) fn hear(self) -> Script {
+        self.step(Step::Hear, &[])
+    }
+
     /// Says when it is, when the last write was made, and when the last interrupt came.
     pub(crate) fn times(self) -> Script {
         self.step(Step::Times, &[])
@@ -230,6 +245,15 @@ fn words(length: usize) -> u32 {
     u32::try_from(length).expect("a length that a guest has room for")
 }
 
+/// Something that a guest waits for between the enabling of a layer and its first interrupt.
+enum BeforeInterrupt {
+    /// A change of the word at this address.
+    Watch(u64),
+    /// A character on the console.
+    #[allow(dead_code, reason = "a test is heard")]
+    Hear,
+}
+
 /// A host that does what it is told, and writes down what a guest would do.
 ///
 /// A guest may find two interrupts at once where this host saw one and one: so what matters is which bits of the status
@@ -238,8 +262,8 @@ struct Recorder<'a> {
     host: LocalHost,
     /// Number of times 4 GiB that the guest's memory is higher up, and the registers that hold the upper words of addresses.
     above: u32,
-    /// The word to be watched before the first interrupt.
-    watched: Option<u64>,
+    /// Something to wait for before the first interrupt.
+    before: Option<BeforeInterrupt>,
     high_words: Vec<u32>,
     status: u32,
     /// Bits that have come and are not cleared.
@@ -282,8 +306,16 @@ impl Host for Recorder<'_> {
         if address != self.status {
             self.step(Step::Read, &[address, value], &[]);
         } else if value & !self.seen != 0 {
-            if let Some(watched) = self.watched.take() {
-                self.step(Step::Watch, &[watched as u32, (watched >> 32) as u32], &[]);
+            match self.before.take() {
+                Some(BeforeInterrupt::Watch(watched)) => {
+                    self.step(Step::Watch, &[watched as u32, (watched >> 32) as u32], &[]);
+                }
+                Some(BeforeInterrupt::Hear) => {
+                    let text = b"enabled\n";
+                    self.step(Step::Say, &[words(text.len())], text);
+                    self.step(Step::Hear, &[], &[]);
+                }
+                None => {}
             }
             self.step(Step::Interrupts, &[value & !self.seen], &[]);
             self.seen |= value;

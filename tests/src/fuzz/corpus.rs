@@ -124,6 +124,8 @@ fn sessions() -> Vec<(&'static str, Vec<u8>)> {
         Request::RegisterPeek(native::RegisterPeek { port: csb, address: 0xb000, count: 40, group: Some(1) }),
         Request::RegisterPoke(native::RegisterPoke { port: csb, address: 0xb004, value: 1 }),
         Request::Ping,
+        Request::AwaitRest { patience: 1 },
+        Request::SaveDevice { first: 0 },
         Request::Reset,
         Request::Detach { port: csb },
     ];

@@ -256,6 +256,9 @@ fn deeds() -> Vec<(&'static str, Request)> {
         ("reset", Request::Reset),
         ("faults", Request::Inject { length: 1 }),
         ("save", Request::Save { first: 0 }),
+        ("save", Request::SaveDevice { first: 0 }),
+        ("cpu", Request::AwaitRest { patience: 0 }),
+        ("reset", Request::RestoreDevice { total: 2, first: 0, length: 1 }),
         ("own-memory", attach(DBB, Role::Target)),
         ("read-memory", Request::MemoryRead(read)),
         ("cpu", Request::MemoryRead(MemoryRead { at: Some(Time::ZERO), ..read })),
@@ -285,7 +288,11 @@ fn a_role_does_what_it_has_a_right_to_and_is_told_what_it_lacks() {
             if needed == "device" && client.clock(Reaction::NextEdge, 0).is_err() {
                 continue;
             }
-            let payload: &[u8] = if matches!(deed, Request::Inject { .. }) { b"#" } else { &[] };
+            let payload: &[u8] = if matches!(deed, Request::Inject { .. } | Request::RestoreDevice { .. }) {
+                b"#"
+            } else {
+                &[]
+            };
             let result = client.ask(deed.clone(), payload);
             let lacks = match &result {
                 Err(Error::Refused { code: ErrorCode::NotPermitted, reason }) => {

@@ -7,6 +7,7 @@ mod access;
 mod attach;
 mod attach_terminal;
 mod counters;
+mod device_state;
 mod fault_injection;
 mod fpga_ai_suite;
 mod freed_memory;

@@ -364,7 +364,13 @@ impl Hub {
             let why = format!("{} is a part of the platform's hardware", self.parties.name(partner));
             return Err(Failure::new(FailureKind::Unsupported, why));
         }
-        let refused = |error: RestoreError| Failure::new(FailureKind::NotAccepted, error.to_string());
+        let refused = |error: RestoreError| {
+            let kind = match &error {
+                RestoreError::Memory(_) => FailureKind::OutOfMemory,
+                _ => FailureKind::WrongState,
+            };
+            Failure::new(kind, error.to_string())
+        };
         self.platform.may_take_up(saved).map_err(refused)?;
         let was_high = self.begin_anew("the platform was restored", |platform| {
             platform.take_up(saved).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))

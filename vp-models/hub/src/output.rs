@@ -221,4 +221,6 @@ pub enum FailureKind {
     Internal,
     /// The limit of the host's memory for the platform is reached.
     OutOfMemory,
+    /// A state that is to be taken up is none of this platform.
+    WrongState,
 }

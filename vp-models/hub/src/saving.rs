@@ -33,6 +33,15 @@ impl Hub {
     /// # Errors
     /// As there, but for memories outside.
     pub fn save_device(&mut self, into: &mut dyn Write) -> Result<(), SaveError> {
+        self.come_to_rest()?;
+        self.platform.save_device(into)
+    }
+
+    /// Brings the platform to where it can be saved, by the few cycles in which nothing happens, if nothing is under way.
+    ///
+    /// # Errors
+    /// As of [`Hub::save_device`].
+    pub fn come_to_rest(&mut self) -> Result<(), SaveError> {
         if let Some(party) = self.partners.first() {
             let text = format!("{} is a part of its hardware", self.parties.name(party));
             return Err(SaveError::Unsupported(text));
@@ -50,7 +59,7 @@ impl Hub {
         self.handle(Input::Settle { limit: self.time.granted() });
         // What is saved leaves the hub, too.
         self.commit_recording();
-        self.platform.save_device(into)
+        self.platform.rest().map(drop)
     }
 
     /// Lets time pass until nothing is left to do, within a limit. Then it lets the time pass in which nothing

@@ -142,6 +142,23 @@ impl Platform {
         Ok(())
     }
 
+    /// Time and numbers of a simulation at rest, as they are saved.
+    ///
+    /// # Errors
+    /// As of [`Platform::save_device`].
+    pub fn rest(&self) -> Result<Rest, SaveError> {
+        if let Some(unfinished) = self.unfinished() {
+            return Err(SaveError::Busy(unfinished));
+        }
+        self.may_be_saved()?;
+        self.sim().flush_observers();
+        let rest = self.simulation().rest().map_err(|busy| SaveError::Busy(busy.to_string()))?;
+        match rest.now() < self.settled_from() {
+            true => Err(SaveError::Settling(self.settled_from())),
+            false => Ok(rest),
+        }
+    }
+
     /// Writes down where the platform stands: device, memories, time, counters and event hash. What [`Platform::restore`]
     /// makes of it goes on, for the same accesses at the same times, with the same events at the same times. Who is attached at its ports is not saved;
     /// what [`Platform::watch`] has kept, and warnings that nobody has taken, are not either.
@@ -162,15 +179,7 @@ impl Platform {
     /// # Errors
     /// As there, but for memories outside.
     pub fn save_device(&self, into: &mut dyn Write) -> Result<(), SaveError> {
-        if let Some(unfinished) = self.unfinished() {
-            return Err(SaveError::Busy(unfinished));
-        }
-        self.may_be_saved()?;
-        self.sim().flush_observers();
-        let rest = self.simulation().rest().map_err(|busy| SaveError::Busy(busy.to_string()))?;
-        if rest.now() < self.settled_from() {
-            return Err(SaveError::Settling(self.settled_from()));
-        }
+        let rest = self.rest()?;
         let mut description = self.description().to_toml();
         if Description::parse(&description).is_err() {
             let why = "its description cannot be written as TOML, such as a seed beyond 2^63 - 1";

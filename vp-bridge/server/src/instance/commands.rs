@@ -9,6 +9,7 @@ use super::inbox::PlatformCommand;
 use super::member::Member;
 use super::message::{JoiningAdapter, JoiningSession, SessionCommand, ToSession};
 use super::permits::Permit;
+use super::save::Extent;
 use super::session_stream::SessionStream;
 use super::{PlatformThread, inspect, offer, translate};
 use crate::adapters::SessionStart;
@@ -204,6 +205,7 @@ impl PlatformThread {
 
     pub(super) fn leave(&mut self, session: SessionId, why: &str) {
         let left = self.members.remove(&session);
+        self.forget_rest_waits(session);
         if let Some(observer) = left.as_ref().filter(|member| member.is_observer) {
             if self.hub.is_debugger(session) || !observer.held_permits.is_empty() {
                 self.handle(Input::Leave { party: session, why: why.to_owned() });
@@ -255,7 +257,21 @@ impl PlatformThread {
                 let counters = inspect::counters(&self.hub.statistics(), &prefix);
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
-            Request::Save { first } => return self.save(session, id, first),
+            Request::Save { first } => return self.save(session, id, first, Extent::Whole),
+            Request::SaveDevice { first } => return self.save(session, id, first, Extent::Device),
+            Request::AwaitRest { patience } => return self.await_rest(session, id, patience),
+            Request::RestoreDevice { total, first, .. } => {
+                match self.load(session, (total, first), payload) {
+                    Ok(None) => Reply::Done,
+                    Ok(Some(saved)) => {
+                        let Some(member) = self.members.get_mut(&session) else { return };
+                        let tag = Tag(id.0.into());
+                        member.held_permits.insert(tag, permit);
+                        return self.give(session, tag, vp_hub::PartyCommand::Restore { saved });
+                    }
+                    Err((code, reason)) => Reply::Failed { code, reason },
+                }
+            }
             Request::Ping => Reply::Pong,
             Request::Inspect { first } => {
                 let counters = self.inspect();
@@ -294,7 +310,7 @@ impl PlatformThread {
 
     /// Gives the hub a session's command.
     pub(super) fn give(&mut self, session: SessionId, tag: Tag, command: vp_hub::PartyCommand) {
-        let is_reset = matches!(command, vp_hub::PartyCommand::Reset);
+        let is_reset = matches!(command, vp_hub::PartyCommand::Reset | vp_hub::PartyCommand::Restore { .. });
         let is_detach = matches!(command, vp_hub::PartyCommand::Detach { .. });
         self.handle(Input::Command { party: session, tag, command });
         if is_reset {

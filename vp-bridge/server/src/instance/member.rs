@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use vp_hub::Tag;
+use vp_models::memory::CountedBytes;
 use vp_models::platform::Warnings;
 use vp_protocols::native::{Capabilities, SessionId};
 
@@ -46,6 +47,8 @@ pub(super) struct Member {
     pub(super) lost_warnings: u64,
     /// The platform, as it was saved for the session last.
     pub(super) saved: Option<Bytes>,
+    /// The state that the platform is to take up, as far as it has come.
+    pub(super) loading: Option<CountedBytes>,
 }
 
 impl Member {
@@ -72,6 +75,7 @@ impl Member {
             failures: Warnings::default(),
             lost_warnings: 0,
             saved: None,
+            loading: None,
         }
     }
 

@@ -44,9 +44,17 @@ impl SessionCommand {
     /// sessions or memory: the next command is decoded when it is known whether the peer lags behind with that. A reset
     /// builds the device anew, which takes long.
     pub(super) fn ends_batch(&self) -> bool {
-        use Request::{Inspect, Reset, Save, Statistics};
+        use Request::{Inspect, Reset, RestoreDevice, Save, SaveDevice, Statistics};
         let Self::Request { request, .. } = self else { return false };
-        matches!(request, Statistics { .. } | Inspect { .. } | Save { .. } | Reset)
+        matches!(
+            request,
+            Statistics { .. }
+                | Inspect { .. }
+                | Save { .. }
+                | SaveDevice { .. }
+                | RestoreDevice { .. }
+                | Reset
+        )
     }
 }
 

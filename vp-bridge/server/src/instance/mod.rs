@@ -55,6 +55,7 @@ pub(super) use message::{JoiningAdapter, JoiningSession};
 use owners::Owners;
 use partners::StalledPartner;
 use run::PollSchedule;
+use save::RestWait;
 use silence::Watch;
 
 use super::PlatformObserver;
@@ -102,6 +103,8 @@ struct PlatformThread {
     spin: AdaptiveSpin,
     adapted: AdaptedSessions,
     owners: Owners,
+    /// Sessions that wait for the platform to be at rest.
+    resting: Vec<RestWait>,
     standing: StalledPartner,
     /// Paced: the clock of the present work, and what simulated time has to do with it.
     pace: Option<(Instant, vp_hub::Pace)>,
@@ -139,6 +142,7 @@ impl PlatformThread {
             spin: AdaptiveSpin::default(),
             adapted: AdaptedSessions::default(),
             owners: Owners::default(),
+            resting: Vec::new(),
             standing: StalledPartner::default(),
             pace: None,
             looks: PollSchedule::SOON,
@@ -192,7 +196,7 @@ impl PlatformThread {
             match wake {
                 // Who had to go meanwhile may have left something to others that can be done now.
                 Some(wake) if self.sessions() == sessions && !self.has_commands() => {
-                    if self.save_for_adapters() {
+                    if self.save_for_adapters() || self.answer_rested() {
                         continue;
                     }
                     self.look_who_holds_time();
@@ -202,11 +206,13 @@ impl PlatformThread {
                     let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
                     let patience =
                         since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
-                    self.idle_until(wake.0.into_iter().chain(patience).chain(silence).min());
+                    let rest = self.resting.iter().map(|wait| wait.until);
+                    self.idle_until(wake.0.into_iter().chain(patience).chain(silence).chain(rest).min());
                     self.looks = PollSchedule::SOON;
                     self.check_heartbeat();
                 }
                 _ => {
+                    self.end_rest_waits();
                     if self.look() {
                         self.check_heartbeat();
                     }

@@ -118,7 +118,10 @@ fn needed(command: &SessionCommand, ports: &[Port], rights: Rights, has_clock: b
         Request::Inject { .. } => one(Right::Faults),
         Request::Debug { command: DebugCommand::State } => one(Right::Statistics),
         Request::Debug { .. } => one(Right::Debug),
-        Request::Save { .. } => one(Right::Save),
+        Request::Save { .. } | Request::SaveDevice { .. } => one(Right::Save),
+        Request::AwaitRest { .. } => one(Right::Cpu),
+        // Registers, memories inside and time are others than before.
+        Request::RestoreDevice { .. } => [Some(Right::Reset), Some(Right::Cpu)],
         // Time waits for partners: for whoever may be one of them in some way.
         Request::Clock { .. } => {
             let parts = [Right::Cpu, Right::OwnMemory];

@@ -104,7 +104,10 @@ pub(super) fn command(
         | Request::RegisterPeek(_)
         | Request::RegisterPoke(_)
         | Request::Debug { .. }
-        | Request::Save { .. } => return None,
+        | Request::Save { .. }
+        | Request::AwaitRest { .. }
+        | Request::SaveDevice { .. }
+        | Request::RestoreDevice { .. } => return None,
     })
 }
 
@@ -214,6 +217,7 @@ pub(super) fn error_code(kind: vp_hub::FailureKind) -> ErrorCode {
         vp_hub::FailureKind::Unsupported => ErrorCode::Unsupported,
         vp_hub::FailureKind::Internal => ErrorCode::Internal,
         vp_hub::FailureKind::OutOfMemory => ErrorCode::OutOfMemory,
+        vp_hub::FailureKind::WrongState => ErrorCode::WrongState,
     }
 }
 

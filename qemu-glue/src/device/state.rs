@@ -1,0 +1,120 @@
+//! The device's state in that of the machine: for `savevm` and `loadvm`, and for migration.
+//!
+//! ```text
+//! form, 1 byte   level of the interrupt line, 1 byte   the platform, saved
+//! ```
+//!
+//! QEMU saves RAM before it saves devices. So the platform has to be at rest from when the machine stops: a layer that is
+//! under way then is waited for, and one that does not end is a reason not to save the machine.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::Device;
+use crate::qemu::Qemu;
+use crate::qemu::state::{Saving, Section, Stateful};
+
+/// Of the form.
+const FORM: u8 = 1;
+
+/// States in which a machine stands that is about to end, or to have another state: the platform's is of no use.
+const OVER: [&str; 2] = ["restore-vm", "shutdown"];
+/// States in which a machine stands by itself, with no use for a layer's end: no layer is waited for.
+const HURRIED: [&str; 5] = ["debug", "guest-panicked", "internal-error", "io-error", "watchdog"];
+
+/// Device's part in the state of its machine.
+#[derive(Default)]
+pub(super) struct MachineState {
+    section: std::sync::OnceLock<&'static Section>,
+    /// Reason for which RAM may change after it was saved, while the machine stands: the platform is at work.
+    busy: Mutex<Option<String>>,
+    /// True if a state was loaded since the machine stood.
+    is_loaded: std::sync::atomic::AtomicBool,
+}
+
+impl MachineState {
+    fn set_busy(&self, why: Option<String>) {
+        *self.busy.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    fn busy(&self) -> Option<String> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn section(&self) -> Option<&'static Section> {
+        self.section.get().copied()
+    }
+}
+
+impl Device {
+    /// Makes the device's state a part of the machine's.
+    ///
+    /// # Errors
+    /// Why it cannot be one, for people.
+    pub(super) fn join_machine_state(&'static self, name: &str) -> Result<&'static Section, String> {
+        Saving::find()?;
+        if !self.session.keeps_state() {
+            return Err("the server cannot save a platform whose memory is outside".to_owned());
+        }
+        let section = Section::register(name, self.port.function(), self)?;
+        _ = self.state.section.set(section);
+        Ok(section)
+    }
+
+    /// The machine goes on.
+    pub(super) fn goes_on(&self) {
+        if !self.port.is_in_machine() {
+            return;
+        }
+        self.port.release();
+        if self.state.is_loaded.swap(false, std::sync::atomic::Ordering::Relaxed)
+            && let Some(clock) = &self.clock
+        {
+            self.keep_up(clock);
+        }
+    }
+
+    /// The machine stops; `why` is QEMU's word.
+    pub(super) fn stops(&self, qemu: &Qemu, saving: &Saving, why: &str) {
+        if !self.port.is_in_machine() {
+            return;
+        }
+        self.port.hold();
+        if OVER.contains(&why) {
+            return self.state.set_busy(Some(format!("the machine is in the state {why}")));
+        }
+        let rest = self.session.await_rest(!HURRIED.contains(&why));
+        self.state.set_busy(rest.err().map(|error| error.to_string()));
+        self.port.note_written(qemu, saving);
+    }
+}
+
+impl Stateful for Device {
+    fn save(&self) -> Result<Vec<u8>, String> {
+        let refused = |why: &dyn std::fmt::Display| format!("the device is not saved: {why}");
+        let saving = self.state.section().map(Section::saving);
+        if saving.is_some_and(Saving::is_in_postcopy) {
+            return Err(refused(&"it cannot begin elsewhere before its memory is there (postcopy)"));
+        }
+        if let Some(busy) = self.state.busy() {
+            return Err(refused(&busy));
+        }
+        let platform = self.session.save().map_err(|error| refused(&error))?;
+        let head = [FORM, u8::from(self.port.level())];
+        Ok([&head, &platform[..]].concat())
+    }
+
+    fn load(&self, state: &[u8]) -> Result<(), String> {
+        let refused = |why: &dyn std::fmt::Display| format!("the device's state is refused: {why}");
+        let [form, level, platform @ ..] = state else {
+            return Err(refused(&"it is cut short"));
+        };
+        if *form != FORM || *level > 1 {
+            return Err(refused(&format_args!("it has form {form}, and this library reads form {FORM}")));
+        }
+        self.session.restore(platform).map_err(|error| refused(&error))?;
+        self.port.take_up(*level == 1);
+        self.state.set_busy(None);
+        self.state.is_loaded.store(true, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+}
