@@ -34,12 +34,11 @@ fn prepared<T>(result: Result<T, impl ToString>) -> PyResult<T> {
 impl Given {
     /// The one sample of a run.
     fn only(&self, opened: &OpenedModel) -> PyResult<Sample> {
-        let wrong = |error: PrepareError| errors::of("ProgramError", error.to_string());
         match self {
-            Given::Path(path) => opened.sample(path).map_err(wrong),
+            Given::Path(path) => prepared(opened.sample(path)),
             Given::Arrays(arrays) => match &arrays[..] {
-                [bytes] => opened.sample_of_bytes(Path::new(ARRAY), bytes).map_err(wrong),
-                more => Err(errors::of("ProgramError", format!("{} samples; a run takes one", more.len()))),
+                [bytes] => prepared(opened.sample_of_bytes(Path::new(ARRAY), bytes)),
+                more => prepared(Err(format!("{} samples are given; a run takes one", more.len()))),
             },
         }
     }
