@@ -68,6 +68,10 @@ pub(super) fn of(
         let built_in = built_in.map(|name| InputKind::Network(Named::BuiltIn(name.to_owned())));
         return built_in.ok_or_else(|| nothing_there(path));
     }
+    // By its name alone: what is called so may be a pipe, which waits for who writes it.
+    if is("onnx") && !path.is_dir() {
+        return Ok(InputKind::Model(path.to_owned()));
+    }
     if !is_standard && path.is_dir() || TraceSource::of(path).is_some() {
         let found = discover(path).map(InputKind::Traces);
         return found.map_err(|error| match models_in(path) {
@@ -77,9 +81,6 @@ pub(super) fn of(
     }
     if is("csv") {
         return file(path);
-    }
-    if is("onnx") {
-        return Ok(InputKind::Model(path.to_owned()));
     }
     let unknown = || Failure::new(format!("{}: nothing that can be run", path.display())).hint(TAKEN);
     let text = match standard::read_text("TRACE", path, MOST_INPUT) {
@@ -212,6 +213,11 @@ mod tests {
         assert!(matches!(of(Path::new("resnet50"), never), Ok(InputKind::Network(Named::BuiltIn(_)))));
         assert!(matches!(named("model.onnx", "", None), Ok(InputKind::Model(_))));
         assert!(matches!(named("MODEL.ONNX", "", None), Ok(InputKind::Model(_))));
+        let pipe = folder.path().join("pipe.onnx");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        if made.is_ok_and(|status| status.success()) {
+            assert!(matches!(of(&pipe, never), Ok(InputKind::Model(_))));
+        }
     }
 
     #[test]
