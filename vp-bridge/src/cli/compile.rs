@@ -158,7 +158,7 @@ pub(super) struct OutsideLoadable {
 /// An output of an ONNX model that nothing makes.
 pub(super) struct UnmadeOutput {
     pub(super) name: String,
-    /// What it is: the input, a constant, or another output.
+    /// Tensor that it is: the input, a constant, or another output.
     pub(super) is: String,
 }
 
