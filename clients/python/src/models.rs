@@ -9,7 +9,7 @@ use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Arithmetic;
 use vp_onnx::boxes::{Detection, ModelDetector, Rectangle};
 use vp_onnx::lower::{Calibration, LowerOptions, Lowered, lower};
-use vp_onnx::samples::{Batch, Placement, Sample, SampleError, Samples};
+use vp_onnx::samples::{Batch, FloatWidth, Placement, Sample, SampleError, Samples};
 use vp_onnx::{Distance, InputShape, LayerDistance, OpenedModel, PrepareError, PrepareOptions, is_table};
 use vp_tensors::{Elements, Tensor};
 
@@ -32,6 +32,17 @@ fn prepared<T>(result: Result<T, impl ToString>) -> PyResult<T> {
 }
 
 impl Given {
+    /// The one sample of a run.
+    fn only(&self, opened: &OpenedModel) -> PyResult<Sample> {
+        match self {
+            Given::Path(path) => prepared(opened.sample(path)),
+            Given::Arrays(arrays) => match &arrays[..] {
+                [bytes] => prepared(opened.sample_of_bytes(Path::new(ARRAY), bytes)),
+                more => prepared(Err(format!("{} samples are given; a run takes one", more.len()))),
+            },
+        }
+    }
+
     /// All of them, one after the other.
     fn samples<'a>(
         &'a self,
@@ -140,10 +151,8 @@ fn ready(
         let (inputs, placement) = match input {
             None => (opened.example(1), None),
             Some(given) => {
-                let first = given.samples(&opened)?.next();
-                let first = first.ok_or_else(|| errors::of("ProgramError", "no sample is given"))?;
-                let first = first.map_err(|error| errors::of("ProgramError", error.to_string()))?;
-                (first.tensors, first.placement)
+                let only = given.only(&opened)?;
+                (only.tensors, only.placement)
             }
         };
         let lowered = match &choices.calibrate {
@@ -228,9 +237,10 @@ impl Ready {
             PyResult::Ok((made, expected, layers))
         })?;
         let outputs = PyList::empty(py);
-        for ((name, made), expected) in self.opened.output_names().into_iter().zip(&made).zip(&expected) {
+        let named = self.opened.output_names().into_iter().zip(&self.opened.output_floats);
+        for (((name, floats), made), expected) in named.zip(&made).zip(&expected) {
             let distance = Distance::of(&expected.to_floats(), &made.to_floats());
-            outputs.append((name, array(py, made)?, parts(distance)))?;
+            outputs.append((name, array(py, made, *floats)?, parts(distance)))?;
         }
         told.set_item("outputs", outputs)?;
         let boxes = self.detector.as_ref().map(|detector| {
@@ -254,10 +264,14 @@ fn parts(distance: Distance) -> (f32, f32, f64) {
     (distance.range, distance.largest, distance.signal_to_noise)
 }
 
-/// A tensor as an array of its shape.
-fn array<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+/// A tensor as an array of its shape, with floats of this width.
+fn array<'py>(py: Python<'py>, tensor: &Tensor, floats: FloatWidth) -> PyResult<Bound<'py, PyAny>> {
     let shape = tensor.shape.clone();
     Ok(match &tensor.elements {
+        Elements::Float(elements) if floats == FloatWidth::Double => {
+            let wide: Vec<f64> = elements.iter().map(|element| f64::from(*element)).collect();
+            PyArray1::from_vec(py, wide).reshape(shape)?.into_any()
+        }
         Elements::Float(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),
         Elements::Int64(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),
         Elements::Int32(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),

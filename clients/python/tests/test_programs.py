@@ -168,3 +168,6 @@ def test_wrong_models_and_inputs_are_told(tmp_path: Path) -> None:
         vp.run_network("digits", "picture.png")
     with vp.Platform("nv_small") as p, pytest.raises(vp.ProgramError, match="two platforms"):
         vp.run_network("digits", p, platform=p)
+    digits = ROOT / "networks/digits/digits.onnx"
+    with pytest.raises(vp.DescriptionError, match="2 samples of 1x1x8x8; a run takes one"):
+        vp.run_network(digits, np.zeros((2, 1, 8, 8), np.float32))

@@ -214,3 +214,19 @@ fn kernels_of_small_weights_keep_their_biases() {
         ran(&lowered, "nv_large", &input);
     }
 }
+
+#[test]
+fn squares_are_products() {
+    let power = |exponent: f32| {
+        of_function(Operator::Binary(vp_tensors::Binary::Pow), &[Tensor::floats(vec![], vec![exponent])])
+    };
+    for kind in [LARGE, HALF] {
+        let (graph, input) = power(2.0);
+        assert_eq!(lowered(&graph, kind.0, kind.1, &input).unwrap().on_cpu, []);
+        let found = distance(&graph, &input, kind);
+        assert!(found.signal_to_noise > 20.0, "{kind:?}: {found:?}");
+    }
+    let (graph, input) = power(3.0);
+    let on_cpu = lowered(&graph, LARGE.0, LARGE.1, &input).unwrap().on_cpu;
+    assert!(on_cpu.iter().any(|(_, why)| why == "no unit has Pow but with exponent 2"), "{on_cpu:?}");
+}

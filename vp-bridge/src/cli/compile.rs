@@ -10,7 +10,9 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 use vp_host::loadable::Generation;
-use vp_host::loadable::compile::{CompileError, CompileOptions, Compiled, SoftMaxBy, compile};
+use vp_host::loadable::compile::{
+    CompileError, CompileOptions, Compiled, CpuLayer, CpuWork, SoftMaxBy, compile,
+};
 use vp_host::network::{CubeAxes, Encoding, Form, Network, Tensor};
 use vp_models::nvdla::numeric::Precision;
 use vp_onnx::lower::CodedTensor;
@@ -113,16 +115,31 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
 fn refused(error: &CompileError, model: Option<&OutsideLoadable>) -> Failure {
     /// Reasons that are told, at most.
     const TOLD: usize = 8;
-    let reasons = model.map_or(&[][..], |model| &model.reasons);
-    if !matches!(error, CompileError::Cpu { .. }) || reasons.is_empty() {
-        return Failure::new(error);
+    let (CompileError::Cpu { layers }, Some(model)) = (error, model) else { return Failure::new(error) };
+    let graphs = layers.iter().any(|layer| layer.work == CpuWork::Graph);
+    let mut reasons = if graphs { model.reasons.clone() } else { Vec::new() };
+    let mut advice = Vec::new();
+    for CpuLayer { name, work } in layers.iter().filter(|layer| layer.work != CpuWork::Graph) {
+        let node = model.nodes_of.get(name).unwrap_or(name);
+        let reason = format!("`{node}`: {work}");
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+        if !advice.contains(&work.instead()) {
+            advice.push(work.instead());
+        }
+    }
+    if graphs {
+        advice.push("a configuration with the unit may do what no unit does");
     }
     let mut told = reasons.iter().take(TOLD).cloned().collect::<Vec<_>>().join("\n");
     if reasons.len() > TOLD {
         told += &format!("\nand {} more", reasons.len() - TOLD);
     }
-    Failure::new(format!("between hardware layers the CPU has work, for which the runtime has no task\n{told}"))
-        .hint("vp plan shows all that is the CPU's; cut the model there, or compile it for a configuration with the unit")
+    Failure::new(format!(
+        "between hardware layers the CPU has work, for which the runtime has no task\n{told}"
+    ))
+    .hint(format!("vp plan shows all that is the CPU's; cut the model there ({})", advice.join("; ")))
 }
 
 /// Part of an ONNX model that is the application's.
@@ -131,8 +148,12 @@ pub(super) struct OutsideLoadable {
     pub(super) notes: Vec<String>,
     /// Reasons for which the CPU does something between hardware layers.
     pub(super) reasons: Vec<String>,
+    /// Nodes of layers, by the layers' names.
+    pub(super) nodes_of: HashMap<String, String>,
     /// Nodes before the loadable and behind it.
     pub(super) nodes: [Vec<String>; 2],
+    /// Outputs of the model that neither a layer nor a node makes.
+    pub(super) unmade: Vec<UnmadeOutput>,
     /// The model's tensor that is the network's input.
     pub(super) input: ModelEnd,
     /// The model's tensors that the network's layers make, by the layers' names.
@@ -147,6 +168,13 @@ impl OutsideLoadable {
             Some(output) => self.layers.get(&network.layers[*network.outputs.get(output)?].name),
         }
     }
+}
+
+/// An output of an ONNX model that nothing makes.
+pub(super) struct UnmadeOutput {
+    pub(super) name: String,
+    /// Tensor that it is: the input, a constant, or another output.
+    pub(super) is: String,
 }
 
 /// A tensor of an ONNX model at which the loadable begins or ends.
@@ -199,6 +227,11 @@ impl Outline<'_> {
         // Codes of halves are the numbers themselves.
         let has_codes = self.compiled.network.precision != Precision::Fp16;
         self.model_end(end).filter(|_| has_codes).map(|end| &end.tensor.encoding)
+    }
+
+    /// Outputs of the model that nothing makes.
+    fn unmade(&self) -> &[UnmadeOutput] {
+        self.model.map_or(&[], |model| &model.unmade)
     }
 
     /// Notes about what may surprise.
@@ -282,6 +315,9 @@ impl Outline<'_> {
                 writeln!(out, "{where_:<10} the application does {}", nodes.join(", "))?;
             }
         }
+        for UnmadeOutput { name, is } in self.unmade() {
+            writeln!(out, "{:<10} the application gives {name}, which is {is}", "behind")?;
+        }
         for note in self.notes() {
             writeln!(out, "{:<10} {note}", "note")?;
         }
@@ -324,5 +360,12 @@ impl Outline<'_> {
             .with("outputs", outputs)
             .with("application_before", nodes(0))
             .with("application_behind", left.iter().chain(nodes(1)).collect::<Vec<_>>())
+            .with(
+                "application_outputs",
+                self.unmade()
+                    .iter()
+                    .map(|UnmadeOutput { name, is }| json!({ "name": name, "is": is }))
+                    .collect::<Vec<_>>(),
+            )
     }
 }

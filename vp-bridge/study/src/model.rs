@@ -16,7 +16,7 @@ const SETTINGS: [&str; 6] = ["calibrate", "precision", "ranges", "scales", "shap
 
 /// Returns true if a network's name is that of a model.
 pub(super) fn is_one(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|extension| extension == "onnx")
+    Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
 }
 
 /// Makes a network of a model for a configuration.

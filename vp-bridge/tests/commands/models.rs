@@ -191,6 +191,11 @@ fn what_is_wrong_is_one_line_with_what_would_be_right() {
     let picture = folder.path().join("two.pgm");
     std::fs::write(&picture, "P2 2 1 255 1 2\n").unwrap();
     let picture = picture.to_str().unwrap();
+    let two = folder.path().join("two.npy");
+    let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1, 8, 8), }";
+    let header = format!("{header:<117}\n");
+    std::fs::write(&two, [&b"\x93NUMPY\x01\x00\x76\x00"[..], header.as_bytes(), &[0; 128]].concat()).unwrap();
+    let two = two.to_str().unwrap();
     let table = folder.path().join("table.json");
     std::fs::write(&table, r#"{"x": {"min": 2, "max": 1}}"#).unwrap();
     let table = table.to_str().unwrap();
@@ -198,6 +203,7 @@ fn what_is_wrong_is_one_line_with_what_would_be_right() {
         (vec![broken.to_str().unwrap()], "this is not an ONNX model"),
         (vec![model, "--input", picture], "--preprocess imagenet"),
         (vec![model, "--shape", "1x3x8"], "the model has 1x1x8x8"),
+        (vec![model, "--input", two], "2 samples of 1x1x8x8; a run takes one"),
         (vec![model, "--ranges", "widest"], "expected min-max"),
         (vec![model, "--calibrate", table], "table.json: `x`: `min` is larger than `max`"),
         (vec![model, "--calibrate", table, "--ranges", "entropy"], "a calibration table has the ranges"),

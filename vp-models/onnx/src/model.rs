@@ -3,6 +3,7 @@
 use crate::constant::{self, Constant, DataType, External};
 use crate::messages::{GraphProto, ModelProto, ValueInfoProto};
 use crate::problem::Fault;
+use crate::samples::FloatWidth;
 use crate::{ReadError, beside, limits};
 use prost::Message;
 use std::collections::HashMap;
@@ -49,6 +50,9 @@ impl Model {
     /// # Errors
     /// When the bytes are no ONNX model, or one larger than is read.
     pub fn read(bytes: &[u8], external: &mut External<'_>) -> Result<Model, ReadError> {
+        if let Some(what) = other_file(bytes) {
+            return Err(ReadError::NotOnnx(what.to_owned()));
+        }
         limits::check(bytes)?;
         let model = ModelProto::decode(bytes).map_err(|error| ReadError::NotOnnx(error.to_string()))?;
         let mut graph = model.graph.ok_or_else(|| ReadError::NotOnnx("it has no graph".into()))?;
@@ -92,11 +96,11 @@ impl Model {
     /// As [`Model::read`], and when the file cannot be read.
     pub fn load(path: &Path) -> Result<Model, ReadError> {
         let failed = |error| ReadError::File { path: path.to_owned(), error };
-        let file = fs::File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if !metadata.is_file() {
-            return Err(failed(std::io::Error::other("not a file")));
+        // Opening a pipe waits for who writes it.
+        if !fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(failed(std::io::Error::other("not a regular file")));
         }
+        let file = fs::File::open(path).map_err(failed)?;
         let mut bytes = Vec::new();
         file.take(limits::LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -121,10 +125,31 @@ impl Model {
             .collect()
     }
 
+    /// Widths of the outputs' floats.
+    pub(crate) fn output_floats(&self) -> Vec<FloatWidth> {
+        let width = |value: &ValueInfoProto| match data_type(value) {
+            Ok(DataType::Double) => FloatWidth::Double,
+            _ => FloatWidth::Single,
+        };
+        self.graph.output.iter().map(width).collect()
+    }
+
     /// Inputs that are not initializers; those of the third form and before list these too.
     pub(crate) fn pure_inputs(&self) -> impl Iterator<Item = &ValueInfoProto> {
         self.graph.input.iter().filter(|value| !self.initializers.contains_key(name(value)))
     }
+}
+
+/// Returns what a file is that often has a model's name in place of it.
+fn other_file(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.starts_with(b"version https://git-lfs.github.com/spec/") {
+        return Some("it is Git LFS's pointer to one, which `git lfs pull` replaces with the model");
+    }
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    let is_page = ["<!doctype html", "<html"]
+        .iter()
+        .any(|start| text.get(..start.len()).is_some_and(|text| text.eq_ignore_ascii_case(start.as_bytes())));
+    is_page.then_some("it is a web page (HTML), as a link to a model's page gives: download the file itself")
 }
 
 /// Name of an input or output.

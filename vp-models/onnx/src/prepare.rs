@@ -2,20 +2,20 @@
 
 use crate::boxes::{Detector, DetectorError, ModelDetector};
 use crate::lower::{
-    Calibration, CalibrationError, CalibrationTable, LowerError, LowerOptions, Lowered, lower,
+    Calibration, CalibrationError, CalibrationTable, LowerError, LowerOptions, Lowered, check_input, lower,
 };
-use crate::samples::{Preprocess, Preset, Sample, SampleError, SampleFault, Samples};
+use crate::samples::{Batch, FloatWidth, Preprocess, Preset, Sample, SampleError, Samples};
 use crate::{Model, Options, Problems, ReadError};
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use thiserror::Error;
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
 use vp_models::toml_text::TextError;
-use vp_tensors::{ElementType, Elements, Graph, Tensor, Value};
+use vp_tensors::{ElementType, Elements, Graph, Tensor, Value, ValueId};
 
 /// Shape of an input, as people write it: `input=1x3x224x224`, or without a name for the only input.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -130,6 +130,8 @@ pub struct OpenedModel {
     pub graph: Graph,
     /// Sentences about what was taken for granted.
     pub notes: Vec<String>,
+    /// Widths of the outputs' floats in the model.
+    pub output_floats: Vec<FloatWidth>,
     /// Entries of the model's file about itself, such as lists of labels.
     pub metadata: Vec<(String, String)>,
     /// Preprocessing of pictures, if it is known.
@@ -162,19 +164,24 @@ impl OpenedModel {
             None => Preprocess::beside(path).map_err(PrepareError::Preprocess)?,
         };
         let mut graph = imported.graph;
+        let mut notes: Vec<String> = imported.notes.iter().map(ToString::to_string).collect();
+        for input in drop_unread(&mut graph) {
+            notes.push(format!("input `{}`: nothing that an output needs reads it", input.escape_debug()));
+        }
         if graph.name.is_empty() {
             graph.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         }
         Ok(OpenedModel {
             path: path.to_owned(),
             graph,
-            notes: imported.notes.iter().map(ToString::to_string).collect(),
+            notes,
+            output_floats: model.output_floats(),
             metadata: model.metadata().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
             preprocess,
         })
     }
 
-    /// The inputs.
+    /// The inputs that something reads.
     pub fn inputs(&self) -> Vec<&Value> {
         self.graph.inputs.iter().map(|input| self.graph.value(*input)).collect()
     }
@@ -184,16 +191,28 @@ impl OpenedModel {
         self.graph.outputs.iter().map(|output| self.graph.value(*output).name.as_str()).collect()
     }
 
-    /// The sample of a file: the first one where it has several.
+    /// The only sample of a file.
     ///
     /// # Errors
-    /// When it cannot be read, or is no input of the model.
+    /// When it cannot be read, is no input of the model, or there are several.
     pub fn sample(&self, file: &Path) -> Result<Sample, PrepareError> {
-        let samples = Samples::open(file)?;
-        let inputs = self.inputs();
-        let first = samples.read(&inputs, self.preprocess.as_ref()).next();
-        let none = || Err(SampleError { file: file.to_owned(), fault: SampleFault::Empty });
-        Ok(first.unwrap_or_else(none)?)
+        self.check_input()?;
+        Ok(Samples::open(file)?.only(&self.inputs(), self.preprocess.as_ref())?)
+    }
+
+    /// The only sample of a file's bytes.
+    ///
+    /// # Errors
+    /// As [`sample`](OpenedModel::sample).
+    pub fn sample_of_bytes(&self, file: &Path, bytes: &[u8]) -> Result<Sample, PrepareError> {
+        self.check_input()?;
+        Ok(Batch::of_bytes(file, bytes, &self.inputs(), self.preprocess.as_ref())?.only()?)
+    }
+
+    /// Refuses models of several inputs before a file is read for them.
+    fn check_input(&self) -> Result<(), PrepareError> {
+        let checked = check_input(&self.graph);
+        checked.map_err(|error| PrepareError::Lower { path: self.path.clone(), error })
     }
 
     /// Returns the detector that makes boxes of the outputs: of a form's name or a file, or else of the file beside the model, if there is one.
@@ -269,6 +288,20 @@ impl OpenedModel {
         }
         Ok(lowered)
     }
+}
+
+/// Takes inputs away that neither a node reads nor an output is, and returns their names.
+fn drop_unread(graph: &mut Graph) -> Vec<String> {
+    let read: BTreeSet<ValueId> = graph
+        .nodes
+        .iter()
+        .flat_map(|node| node.inputs.iter().flatten())
+        .chain(&graph.outputs)
+        .copied()
+        .collect();
+    let (kept, unread): (Vec<ValueId>, Vec<ValueId>) = graph.inputs.iter().partition(|id| read.contains(id));
+    graph.inputs = kept;
+    unread.into_iter().map(|id| graph.value(id).name.clone()).collect()
 }
 
 /// Returns true if a file is a calibration table by its name.

@@ -21,19 +21,32 @@ pub(crate) fn infer(function: Binary, types: Types<'_>) -> Result<ValueType, Ope
     }
     let shape = broadcast([(0, left.shape.as_slice()), (1, &right.shape)])?;
     let element_type = match function {
-        Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Pow => left.element_type,
+        Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Pow | Binary::Mod { .. } => {
+            left.element_type
+        }
         _ => ElementType::Bool,
     };
     Ok(ValueType::new(element_type, shape))
 }
 
 /// Arithmetic on numbers of a type. Integers wrap.
-trait Arithmetic: Copy + PartialOrd {
+trait Arithmetic: Copy + PartialOrd + Default {
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
     fn div(self, other: Self) -> Self;
+    /// Rest of a division that is cut off towards 0.
+    fn rest(self, other: Self) -> Self;
     fn is_divisor(self) -> bool;
+}
+
+/// Rest of a division that is rounded down: it has the divisor's sign.
+fn floored_rest<T: Arithmetic>(number: T, divisor: T) -> T {
+    let (rest, zero) = (number.rest(divisor), T::default());
+    match rest != zero && (rest < zero) != (divisor < zero) {
+        true => rest.add(divisor),
+        false => rest,
+    }
 }
 
 impl Arithmetic for f32 {
@@ -48,6 +61,9 @@ impl Arithmetic for f32 {
     }
     fn div(self, other: f32) -> f32 {
         self / other
+    }
+    fn rest(self, other: f32) -> f32 {
+        self % other
     }
     fn is_divisor(self) -> bool {
         true
@@ -69,6 +85,9 @@ macro_rules! integers {
             fn div(self, other: $name) -> $name {
                 self.wrapping_div(other)
             }
+            fn rest(self, other: $name) -> $name {
+                self.wrapping_rem(other)
+            }
             fn is_divisor(self) -> bool {
                 self != 0
             }
@@ -88,12 +107,16 @@ fn arithmetic<T: Arithmetic>(
     Ok(match function {
         Binary::Sub => zip(shape, left, right, T::sub),
         Binary::Mul => zip(shape, left, right, T::mul),
-        Binary::Div => {
+        Binary::Div | Binary::Mod { .. } => {
             if !right.0.iter().all(|&divisor| divisor.is_divisor()) {
                 let expected = "an integer other than 0".into();
                 return Err(OperatorError::Value { input: 1, found: "0".into(), expected });
             }
-            zip(shape, left, right, T::div)
+            match function {
+                Binary::Mod { is_truncated: true } => zip(shape, left, right, T::rest),
+                Binary::Mod { is_truncated: false } => zip(shape, left, right, floored_rest),
+                _ => zip(shape, left, right, T::div),
+            }
         }
         _ => zip(shape, left, right, T::add),
     })
@@ -129,7 +152,7 @@ pub(crate) fn run(
             let pair =
                 (($left.as_slice(), left.shape.as_slice()), ($right.as_slice(), right.shape.as_slice()));
             match function {
-                Binary::Add | Binary::Sub | Binary::Mul | Binary::Div => {
+                Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Mod { .. } => {
                     Elements::$variant(arithmetic(function, shape, pair)?)
                 }
                 _ => Elements::Bool(comparison(function, shape, pair)),

@@ -95,6 +95,7 @@ impl Unary {
             Unary::Relu
             | Unary::Abs
             | Unary::Neg
+            | Unary::Sign
             | Unary::Floor
             | Unary::Ceil
             | Unary::Round

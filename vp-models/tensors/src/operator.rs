@@ -286,6 +286,8 @@ pub enum Unary {
     Abs,
     /// `Neg`.
     Neg,
+    /// `Sign`.
+    Sign,
     /// `Floor`.
     Floor,
     /// `Ceil`.
@@ -315,6 +317,11 @@ pub enum Binary {
     Div,
     /// `Pow`.
     Pow,
+    /// `Mod`.
+    Mod {
+        /// True if the rest has the sign of the dividend (`fmod`), false if that of the divisor.
+        is_truncated: bool,
+    },
     /// `Equal`.
     Equal,
     /// `Greater`.

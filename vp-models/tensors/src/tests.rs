@@ -206,3 +206,36 @@ fn a_graph_gives_its_outputs_and_frees_what_is_read_no_more() {
     graph.nodes.swap(0, 1);
     assert!(matches!(graph.run(&[input]), Err(GraphError::Order { .. })));
 }
+
+#[test]
+fn rests_have_the_sign_of_the_divisor_or_of_the_dividend() {
+    let rest = |is_truncated: bool, numbers: Elements, divisors: Elements| {
+        let tensor = |elements: Elements| Tensor::of([elements.len()], elements);
+        let operator = Operator::Binary(Binary::Mod { is_truncated });
+        run(&operator, &[&tensor(numbers), &tensor(divisors)]).elements
+    };
+    let integers = || (Elements::Int64(vec![-4, 7, 5, 4, -7, 8]), Elements::Int64(vec![2, -3, 8, -2, 3, 5]));
+    let (numbers, divisors) = integers();
+    assert_eq!(rest(false, numbers, divisors), Elements::Int64(vec![0, -2, 5, 0, 2, 3]));
+    let (numbers, divisors) = integers();
+    assert_eq!(rest(true, numbers, divisors), Elements::Int64(vec![0, 1, 5, 0, -1, 3]));
+    let floats = || (Elements::Float(vec![-4.5, 7.0]), Elements::Float(vec![2.0, -3.0]));
+    let (numbers, divisors) = floats();
+    assert_eq!(rest(true, numbers, divisors), Elements::Float(vec![-0.5, 1.0]));
+    let (numbers, divisors) = floats();
+    assert_eq!(rest(false, numbers, divisors), Elements::Float(vec![1.5, -2.0]));
+    let bytes = rest(false, Elements::Uint8(vec![250, 3]), Elements::Uint8(vec![7, 5]));
+    assert_eq!(bytes, Elements::Uint8(vec![5, 3]));
+    let [one, zero] = [1, 0].map(|integer| Tensor::of([1], Elements::Int32(vec![integer])));
+    let error = Operator::Binary(Binary::Mod { is_truncated: false }).run(&[Some(&one), Some(&zero)], 1);
+    assert!(error.unwrap_err().to_string().contains("an integer other than 0"));
+}
+
+#[test]
+fn signs_are_those_of_integers_and_floats() {
+    let sign =
+        |elements: Elements| run(&Operator::Unary(Unary::Sign), &[&Tensor::of([3], elements)]).elements;
+    assert_eq!(sign(Elements::Float(vec![-0.5, 0.0, 9.0])), Elements::Float(vec![-1.0, 0.0, 1.0]));
+    assert_eq!(sign(Elements::Int64(vec![-5, 0, 9])), Elements::Int64(vec![-1, 0, 1]));
+    assert_eq!(sign(Elements::Uint8(vec![0, 1, 9])), Elements::Uint8(vec![0, 1, 1]));
+}

@@ -64,6 +64,13 @@ impl Unary {
             Unary::Reciprocal => 1.0 / x,
             Unary::Abs => x.abs(),
             Unary::Neg => -x,
+            Unary::Sign => {
+                if x == 0.0 || x.is_nan() {
+                    x
+                } else {
+                    x.signum()
+                }
+            }
             Unary::Floor => x.floor(),
             Unary::Ceil => x.ceil(),
             Unary::Round => x.round_ties_even(),
@@ -77,7 +84,7 @@ impl Unary {
     fn takes(self, element_type: ElementType) -> bool {
         match self {
             Unary::Not => element_type == ElementType::Bool,
-            Unary::Relu | Unary::Abs | Unary::Neg => element_type != ElementType::Bool,
+            Unary::Relu | Unary::Abs | Unary::Neg | Unary::Sign => element_type != ElementType::Bool,
             _ => element_type == ElementType::Float,
         }
     }
@@ -114,7 +121,7 @@ pub(crate) fn infer(function: Unary, types: Types<'_>) -> Result<ValueType, Oper
     types.at_most(1)?;
     let expected = match function {
         Unary::Not => "bool",
-        Unary::Relu | Unary::Abs | Unary::Neg => "a number",
+        Unary::Relu | Unary::Abs | Unary::Neg | Unary::Sign => "a number",
         _ => "float",
     };
     Ok(types.of_type(0, expected, |element_type| function.takes(element_type))?.clone())
@@ -128,6 +135,7 @@ pub(crate) fn run(function: Unary, tensors: Tensors<'_>) -> Result<Elements, Ope
             Elements::$variant(match function {
                 Unary::Relu => $elements.iter().map(|&x| x.max(0)).collect(),
                 Unary::Neg => $elements.iter().map(|&x| x.wrapping_neg()).collect(),
+                Unary::Sign => $elements.iter().map(|&x| x.signum()).collect(),
                 _ => $elements.iter().map(|&x| x.wrapping_abs()).collect(),
             })
         };
@@ -139,6 +147,7 @@ pub(crate) fn run(function: Unary, tensors: Tensors<'_>) -> Result<Elements, Ope
         Elements::Int8(elements) => integers!(elements, Int8),
         Elements::Uint8(elements) => match function {
             Unary::Neg => Elements::Uint8(elements.iter().map(|&x| x.wrapping_neg()).collect()),
+            Unary::Sign => Elements::Uint8(elements.iter().map(|&x| x.min(1)).collect()),
             _ => Elements::Uint8(elements.clone()),
         },
         Elements::Bool(elements) => Elements::Bool(elements.iter().map(|&x| !x).collect()),

@@ -99,7 +99,7 @@ class ModelChoices:
 
 def is_model(network: str | os.PathLike[str]) -> bool:
     """Returns true of the path of an ONNX model."""
-    return os.fspath(network).endswith(".onnx")
+    return os.fspath(network).lower().endswith(".onnx")
 
 
 def run_model(

@@ -98,7 +98,9 @@ fn wrong(file: &Path, error: impl std::fmt::Display) -> Failure {
 
 /// The tables of a loadable.
 fn read(file: &Path) -> Result<Contents, Failure> {
-    let is_model = file.extension().is_some_and(|extension| extension == "onnx" || extension == "toml");
+    let is_model = file
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("onnx") || extension == "toml");
     Contents::read(&bytes(file)?).map_err(|error| match wrong(file, error) {
         failure if is_model => failure.hint("vp compile makes a loadable of a model or a network"),
         failure => failure,

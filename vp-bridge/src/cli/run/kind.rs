@@ -56,7 +56,7 @@ pub(super) fn of(
     path: &Path,
     asked: impl Fn() -> Result<Option<Device>, Failure>,
 ) -> Result<InputKind, Failure> {
-    let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
+    let is = |wanted: &str| is_of(path, wanted);
     let file = |path: &Path| Ok(InputKind::Network(Named::File(path.to_owned())));
     let is_standard = standard::is_standard(path);
     let network = path.join("network.toml");
@@ -68,14 +68,19 @@ pub(super) fn of(
         let built_in = built_in.map(|name| InputKind::Network(Named::BuiltIn(name.to_owned())));
         return built_in.ok_or_else(|| nothing_there(path));
     }
+    // By its name alone: what is called so may be a pipe, which waits for who writes it.
+    if is("onnx") && !path.is_dir() {
+        return Ok(InputKind::Model(path.to_owned()));
+    }
     if !is_standard && path.is_dir() || TraceSource::of(path).is_some() {
-        return discover(path).map(InputKind::Traces).map_err(|error| Failure::new(error).hint(TAKEN));
+        let found = discover(path).map(InputKind::Traces);
+        return found.map_err(|error| match models_in(path) {
+            Some(models) => Failure::new(format!("{error}")).hint(models),
+            None => Failure::new(error).hint(TAKEN),
+        });
     }
     if is("csv") {
         return file(path);
-    }
-    if is("onnx") {
-        return Ok(InputKind::Model(path.to_owned()));
     }
     let unknown = || Failure::new(format!("{}: nothing that can be run", path.display())).hint(TAKEN);
     let text = match standard::read_text("TRACE", path, MOST_INPUT) {
@@ -100,6 +105,27 @@ pub(super) fn of(
             None => unknown(),
         }),
     }
+}
+
+/// Returns true if a file's name ends so, in letters of any case.
+fn is_of(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
+}
+
+/// Names the ONNX models of a folder, if it has any: of several one has to be chosen.
+fn models_in(folder: &Path) -> Option<String> {
+    /// Models that are named, at most.
+    const NAMED: usize = 8;
+    let entries = folder.read_dir().ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut models: Vec<PathBuf> = entries.filter(|path| is_of(path, "onnx") && path.is_file()).collect();
+    models.sort();
+    let named: Vec<String> = models.iter().take(NAMED).map(|path| path.display().to_string()).collect();
+    let more = match models.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!named.is_empty())
+        .then(|| format!("it has models, each of which is run by its name: {}{more}", named.join(", ")))
 }
 
 /// Device that a TOML file is for, if any.
@@ -186,6 +212,12 @@ mod tests {
         assert!(matches!(of(folder.path(), never), Ok(InputKind::Network(Named::File(_)))));
         assert!(matches!(of(Path::new("resnet50"), never), Ok(InputKind::Network(Named::BuiltIn(_)))));
         assert!(matches!(named("model.onnx", "", None), Ok(InputKind::Model(_))));
+        assert!(matches!(named("MODEL.ONNX", "", None), Ok(InputKind::Model(_))));
+        let pipe = folder.path().join("pipe.onnx");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        if made.is_ok_and(|status| status.success()) {
+            assert!(matches!(of(&pipe, never), Ok(InputKind::Model(_))));
+        }
     }
 
     #[test]
@@ -212,6 +244,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let told = of(folder.path(), || Ok(None)).unwrap_err().to_string();
         assert!(told.contains("no trace here") && told.contains("network.toml"), "{told}");
+        std::fs::write(folder.path().join("b.onnx"), "").unwrap();
+        std::fs::write(folder.path().join("a.ONNX"), "").unwrap();
+        let told = of(folder.path(), || Ok(None)).unwrap_err().to_string();
+        assert!(told.contains("a.ONNX, ") && told.contains("b.onnx"), "{told}");
         for (text, what) in [
             ("name = 'p'\n[nvdla]\nbase = 'nv_small'", "it is a platform, and nothing to run"),
             ("name = 's'\n[sweep]\nnetwork = 'digits'", "it is a study"),

@@ -47,6 +47,7 @@ pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
         let model = BroughtModel {
             own_outputs,
             outputs: opened.output_names().into_iter().map(str::to_owned).collect(),
+            output_floats: opened.output_floats.clone(),
             inputs: inputs.clone(),
             notes: opened.notes.clone(),
             labels: labels.clone(),

@@ -11,7 +11,7 @@ use std::path::Path;
 use vp_host::network::{CpuModel, Measured};
 use vp_onnx::boxes::{Detection, ModelDetector};
 use vp_onnx::lower::Lowered;
-use vp_onnx::samples::{self, Answers, Labels, Placement, answers};
+use vp_onnx::samples::{self, Answers, FloatWidth, Labels, Placement, answers};
 use vp_onnx::{Distance, LayerDistance};
 use vp_tensors::Tensor;
 
@@ -26,6 +26,8 @@ pub(super) struct BroughtModel {
     pub(super) lowered: Lowered,
     /// Names of the model's outputs.
     pub(super) outputs: Vec<String>,
+    /// Widths of their floats in the model.
+    pub(super) output_floats: Vec<FloatWidth>,
     pub(super) inputs: Vec<Tensor>,
     pub(super) notes: Vec<String>,
     pub(super) labels: Option<Labels>,
@@ -39,6 +41,7 @@ pub(super) struct BroughtModel {
 /// A model's answers.
 pub(super) struct Answered {
     outputs: Vec<(String, Tensor)>,
+    output_floats: Vec<FloatWidth>,
     distances: Vec<LayerDistance>,
     /// Distances of the outputs from those of the model in floats.
     from_floats: Vec<Distance>,
@@ -68,7 +71,8 @@ impl BroughtModel {
         let boxes = self.detector.as_ref().map(|detector| detector.boxes(&made, self.placement.as_ref()));
         let boxes = boxes.transpose().map_err(Failure::new)?;
         let outputs = self.outputs.iter().cloned().zip(made).collect();
-        Ok(Answered { outputs, distances, from_floats, boxes })
+        let output_floats = self.output_floats.clone();
+        Ok(Answered { outputs, output_floats, distances, from_floats, boxes })
     }
 
     /// Shows the model's answers, and what became of its nodes.
@@ -140,9 +144,10 @@ fn decibels(distance: Distance) -> String {
 impl Answered {
     /// Writes the outputs: NPY or NPZ by the file's name.
     pub(super) fn write(&self, file: &Path) -> Result<(), Failure> {
-        let outputs: Vec<(&str, &Tensor)> =
-            self.outputs.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
-        standard::write(file, samples::outputs(file, &outputs).map_err(Failure::new)?)
+        let both = self.outputs.iter().zip(&self.output_floats);
+        let outputs: Vec<(&str, &Tensor, FloatWidth)> =
+            both.map(|((name, tensor), floats)| (name.as_str(), tensor, *floats)).collect();
+        standard::write(file, samples::outputs_as(file, &outputs).map_err(Failure::new)?)
     }
 
     fn show(&self, out: &mut impl Write, labels: Option<&Labels>) -> Result<(), Failure> {

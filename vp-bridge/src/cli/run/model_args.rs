@@ -110,6 +110,8 @@ pub(super) struct LoweredModel {
     pub(super) lowered: Lowered,
     /// The input, if one is given.
     pub(super) given: Option<Vec<Tensor>>,
+    /// Names of the model's outputs.
+    pub(super) outputs: Vec<String>,
     pub(super) notes: Vec<String>,
 }
 
@@ -130,7 +132,8 @@ pub(super) fn lowered(
     let lowered = opened.lower(config, &options, &example).map_err(Failure::new)?;
     args.save(&lowered)?;
     opened.notes.extend(args.unused(&lowered));
-    Ok(LoweredModel { lowered, given, notes: opened.notes })
+    let outputs = opened.output_names().into_iter().map(str::to_owned).collect();
+    Ok(LoweredModel { lowered, given, outputs, notes: opened.notes })
 }
 
 /// The input of a file, if one is named.

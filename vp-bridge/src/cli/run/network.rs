@@ -339,7 +339,7 @@ fn show(
                 out,
                 "{:<10} {name}{} elements, FNV-1a {:016x}",
                 if at == 0 { "output" } else { "" },
-                grouped(output.len() as u64),
+                grouped((output.len() / network.precision.bytes()) as u64),
                 sum(output)
             )?;
         }

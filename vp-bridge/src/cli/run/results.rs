@@ -299,7 +299,7 @@ fn of_network(network: &Network, plan: &Plan, description: &Description, measure
         .with("sram_bytes", plan.sram_bytes)
         .with("precision", network.precision.to_string())
         .with("differs_from_direct", measured.layers.iter().any(|layer| layer.method.is_winograd()))
-        .with("output_elements", output.len())
+        .with("output_elements", output.len() / network.precision.bytes())
         .with("output_fnv1a", is_computed.then(|| format!("{:016x}", super::network::sum(&output))))
         .with("event_hash", measured.statistics.text("events.hash"));
     put_bounds(&mut record, &measured.bounds(), measured);

@@ -14,6 +14,10 @@ pub(crate) fn run(
     if let Some(function) = unary(operator, attributes)? {
         return call.finish(Operator::Unary(function));
     }
+    if operator == "Mod" {
+        let is_truncated = attributes.integer("fmod")?.unwrap_or(0) != 0;
+        return call.finish(Operator::Binary(Binary::Mod { is_truncated }));
+    }
     if let Ok(function) = operator.parse::<Binary>() {
         return call.finish(Operator::Binary(function));
     }

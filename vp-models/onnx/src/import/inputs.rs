@@ -9,6 +9,9 @@ use vp_tensors::{ValueType, shape_text};
 
 /// Adds the inputs.
 pub(crate) fn add(model: &Model, options: &Options, builder: &mut Builder, problems: &mut Problems) {
+    let nodes = model.graph.node.iter().flat_map(|node| node.input.iter().map(String::as_str));
+    let read: HashSet<&str> = nodes.chain(model.graph.output.iter().map(model::name)).collect();
+    let is_read = |name: &str| read.contains(name);
     let mut names = HashSet::new();
     for value in model.pure_inputs() {
         let name = model::name(value);
@@ -41,6 +44,8 @@ pub(crate) fn add(model: &Model, options: &Options, builder: &mut Builder, probl
                 }
                 builder.notes.extend(note);
             }
+            // Of an input that nothing reads nothing needs to be known.
+            Err(_) if given.is_none() && !is_read(name) => {}
             Err(fault) => {
                 builder.broken.insert(name.to_owned());
                 problems.push(fault.at("input", name));
@@ -72,15 +77,25 @@ fn shape(
     let text: Vec<String> = axes.iter().map(axis_text).collect();
     let text = text.join("x");
     if let Some(given) = given {
-        let fits = |(axis, &size): (&Dimension, &usize)| match axis {
-            Dimension::Size(fixed) => *fixed == size,
+        // A batch of more frames may be taken as 1: nodes that insist on it are told by their own shapes.
+        let is_batch = |at: usize, size: usize| at == 0 && size == 1 && axes.len() > 1;
+        let fits = |(at, (axis, &size)): (usize, (&Dimension, &usize))| match axis {
+            Dimension::Size(fixed) => *fixed == size || is_batch(at, size),
             Dimension::Free(_) => true,
         };
-        if given.len() != axes.len() || !axes.iter().zip(given).all(fits) {
+        if given.len() != axes.len() || !axes.iter().zip(given).enumerate().all(fits) {
             let given = shape_text(given);
             return Err(Fault::new(format!("shape {given} is given, but the model has {text}")));
         }
-        return Ok((given.to_vec(), None));
+        let note = match (axes.first(), given.first()) {
+            (Some(Dimension::Size(fixed)), Some(size)) if fixed != size => Some(Note {
+                subject: "input",
+                name: name.to_owned(),
+                what: format!("its batch is taken as 1 of {text}"),
+            }),
+            _ => None,
+        };
+        return Ok((given.to_vec(), note));
     }
     let mut shape = Vec::new();
     let mut note = None;

@@ -29,7 +29,7 @@ pub fn supported() -> impl Iterator<Item = Supported> {
     onnx.chain(microsoft.map(|&(name, limits)| Supported { domain: "com.microsoft", name, since: 1, limits }))
 }
 
-const ONNX: [(&str, i64, &str); 104] = [
+const ONNX: [(&str, i64, &str); 106] = [
     ("Abs", 7, ""),
     ("Add", 7, ""),
     ("And", 7, ""),
@@ -86,6 +86,7 @@ const ONNX: [(&str, i64, &str); 104] = [
     ("Mean", 7, ""),
     ("Min", 7, ""),
     ("Mish", 18, ""),
+    ("Mod", 10, ""),
     ("Mul", 7, ""),
     ("Neg", 7, ""),
     ("Not", 7, ""),
@@ -114,6 +115,7 @@ const ONNX: [(&str, i64, &str); 104] = [
     ("Selu", 7, ""),
     ("Shape", 7, ""),
     ("Sigmoid", 7, ""),
+    ("Sign", 9, ""),
     ("Sin", 7, ""),
     ("Size", 7, ""),
     ("Slice", 7, "constant bounds"),

@@ -86,6 +86,7 @@ impl Function {
                 Unary::ThresholdedRelu { .. }
                 | Unary::Log
                 | Unary::Reciprocal
+                | Unary::Sign
                 | Unary::Floor
                 | Unary::Ceil
                 | Unary::Round

@@ -2,7 +2,7 @@
 
 use super::coded::encoding;
 use super::view::View;
-use super::{CalibrationTable, Code};
+use super::{CalibrationTable, Code, EncodeError, NoNumbers};
 use vp_host::network::{Encoding, Network, NetworkLayer, Operation, Shape};
 use vp_models::nvdla::numeric::Precision;
 use vp_tensors::{Graph, GraphError, Tensor, ValueId};
@@ -95,8 +95,13 @@ impl Lowered {
     /// The network's input of what the head gives.
     ///
     /// # Errors
-    /// When an operator of the head fails.
-    pub fn encode(&self, inputs: &[Tensor]) -> Result<Vec<i8>, GraphError> {
+    /// When an operator of the head fails, or in int8 an element is no number.
+    pub fn encode(&self, inputs: &[Tensor]) -> Result<Vec<i8>, EncodeError> {
+        if self.network.precision != Precision::Fp16 {
+            for (input, tensor) in self.head.inputs.iter().zip(inputs) {
+                NoNumbers::check(&self.head.value(*input).name, tensor)?;
+            }
+        }
         let made = self.head.run(inputs)?;
         Ok(self.input.encode(&made[0].to_floats(), self.network.input, self.network.precision))
     }

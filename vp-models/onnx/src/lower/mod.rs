@@ -48,11 +48,11 @@ use std::collections::{BTreeMap, HashMap};
 use vp_host::network::{Choices, Lines, Network, NetworkLayer, Plan, Shape};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
-use vp_tensors::{Graph, Node, Tensor, ValueId};
+use vp_tensors::{Graph, Node, Tensor, ValueId, shape_text};
 
 pub use self::calibration::{CalibrationError, CalibrationFault, CalibrationTable};
 pub(crate) use self::code::Code;
-pub use self::error::LowerError;
+pub use self::error::{EncodeError, LowerError, NoNumbers};
 pub use self::lowered::{CodedTensor, LayerOrigin, Lowered, TailInput, TailSource};
 pub use self::moves::{MOVED, MOVES};
 pub use self::options::{LowerOptions, WeightScales};
@@ -88,9 +88,7 @@ pub fn lower(
     options: &LowerOptions,
     calibration: Calibration<'_>,
 ) -> Result<Lowered, LowerError> {
-    if graph.inputs.len() != 1 {
-        return Err(LowerError::Inputs(graph.inputs.len()));
-    }
+    check_input(graph)?;
     let mut floats = patterns::joined(floats(&planar::planar(graph)));
     let is_quantised = !floats.codes.is_empty();
     let hardware = hardware(config, options, is_quantised)?;
@@ -121,7 +119,8 @@ pub fn lower(
         let drafts = draft(&floats, &hardware, &refused).map_err(|error| match error {
             NoNetwork::SeveralStarts => nothing(&floats, config, &refused),
             NoNetwork::NoCube { node, operator, shape } => {
-                LowerError::NoCube { node, operator: operator.to_owned(), shape }
+                let batch = one_frame(graph, &shape);
+                LowerError::NoCube { node, operator: operator.to_owned(), shape, batch }
             }
         })?;
         match assembled(&floats, drafts, &hardware, (&ranges, options), (config, refused.is_empty()))? {
@@ -141,6 +140,23 @@ pub fn lower(
             }
         }
     }
+}
+
+/// Refuses graphs that have not one input.
+pub(crate) fn check_input(graph: &Graph) -> Result<(), LowerError> {
+    match &graph.inputs[..] {
+        [_] => Ok(()),
+        inputs => Err(LowerError::Inputs(inputs.iter().map(|id| graph.value(*id).name.clone()).collect())),
+    }
+}
+
+/// Option that takes a batch as 1, for a tensor with the batch of the input.
+fn one_frame(graph: &Graph, shape: &[usize]) -> Option<String> {
+    let input = graph.value(*graph.inputs.first()?);
+    let (batch, frame) = input.shape.split_first()?;
+    let is_batch = *batch > 1 && shape.first() == Some(batch) && frame.len() > 0;
+    let one: Vec<usize> = [1].into_iter().chain(frame.iter().copied()).collect();
+    is_batch.then(|| format!("--shape {}={}", input.name.escape_debug(), shape_text(&one)))
 }
 
 /// The reason of the first node that a unit could have begun with, else of the first one.
@@ -210,6 +226,8 @@ fn observed(graph: &Graph, method: RangeMethod, samples: Samples<'_>) -> Result<
     for (at, sample) in samples.enumerate() {
         let sample = sample.map_err(LowerError::NoSample)?;
         for (value, tensor) in graph.inputs.iter().zip(&sample) {
+            let checked = NoNumbers::check(&graph.value(*value).name, tensor);
+            checked.map_err(|error| LowerError::SampleNumbers { number: at + 1, error })?;
             note(&mut ranges, method, *value, tensor);
         }
         let ran = graph.run_each(&sample, &mut |value, tensor| note(&mut ranges, method, value, tensor));

@@ -15,6 +15,9 @@ impl Drafter<'_> {
         let data = match constant {
             [false, false] => return self.pair(at, binary, [first, second], output),
             [true, true] => cpu!("it is a constant"),
+            [false, true] if binary == Binary::Pow && self.is_two(second) => {
+                return self.pair(at, Binary::Mul, [first, first], output);
+            }
             [is_first, _] => {
                 if is_first {
                     second
@@ -44,9 +47,16 @@ impl Drafter<'_> {
             (Binary::Div, false) if numbers.iter().all(|number| *number != 0.0) => {
                 (numbers.iter().map(|number| 1.0 / number).collect(), zeros)
             }
+            (Binary::Pow, false) => cpu!("no unit has Pow but with exponent 2"),
             _ => cpu!("no unit has {}", Operator::Binary(binary).name()),
         };
         self.scaled(at, data, output, factors)
+    }
+
+    /// Returns true of a constant 2.
+    fn is_two(&self, value: ValueId) -> bool {
+        let constant = self.floats.graph.constant(value);
+        constant.is_some_and(|tensor| tensor.elements.len() == 1 && tensor.to_floats() == [2.0])
     }
 
     pub(super) fn variadic(&mut self, at: usize, node: &Node, reduction: Reduction) -> Decided {

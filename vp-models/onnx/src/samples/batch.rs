@@ -19,7 +19,7 @@ use super::preprocess::{Preprocess, PreprocessError};
 use std::io;
 use std::path::{Path, PathBuf};
 use vp_models::bounded_file::read_tensor;
-use vp_tensors::{ElementType, Elements, Tensor, Value};
+use vp_tensors::{ElementType, Elements, Tensor, Value, shape_text};
 
 /// Tensors that a network takes at once.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,6 +92,20 @@ pub enum SampleFault {
         /// Sizes of the input's axes.
         wanted: Vec<usize>,
     },
+    /// Several samples for a run, which takes one.
+    #[error(
+        "{found} samples of {}; a run takes one: write each into a file of its own (--calibrate takes folders, and arrays of many)",
+        shape_text(sample)
+    )]
+    Several {
+        /// Number of samples.
+        found: usize,
+        /// Sizes of the first input's axes.
+        sample: Vec<usize>,
+    },
+    /// Several files for a run, which takes one.
+    #[error("a folder of {0} files; a run takes one of them (--calibrate takes folders)")]
+    SeveralFiles(usize),
     /// Arrays of different numbers of samples.
     #[error("arrays of {0} and of {1} samples")]
     Counts(usize, usize),
@@ -203,6 +217,20 @@ impl Batch {
     /// Number of samples.
     pub fn count(&self) -> usize {
         self.count
+    }
+
+    /// Returns the only sample.
+    ///
+    /// # Errors
+    /// When there are several, or an element is none of the input's type.
+    pub fn only(mut self) -> Result<Sample, SampleError> {
+        if self.count > 1 {
+            let sample = self.tensors.first().map(|(_, input)| input.shape.clone()).unwrap_or_default();
+            let fault = SampleFault::Several { found: self.count, sample };
+            return Err(SampleError { file: self.file, fault });
+        }
+        let none = SampleError { file: self.file.clone(), fault: SampleFault::Empty };
+        self.next().unwrap_or(Err(none))
     }
 
     fn sample(&self, at: usize) -> Result<Sample, SampleFault> {

@@ -49,6 +49,21 @@ impl Samples {
         &self.files
     }
 
+    /// Reads the only sample.
+    ///
+    /// # Errors
+    /// When it cannot be read, or there are several.
+    pub fn only(&self, inputs: &[&Value], preprocess: Option<&Preprocess>) -> Result<Sample, SampleError> {
+        match &self.files[..] {
+            [file] => Batch::open(file, inputs, preprocess)?.only(),
+            files => {
+                let folder = files.first().and_then(|file| file.parent()).unwrap_or(Path::new("."));
+                let fault = SampleFault::SeveralFiles(files.len());
+                Err(SampleError { file: folder.to_owned(), fault })
+            }
+        }
+    }
+
     /// Reads the samples for these inputs, one file at a time and one sample of it at a time. After an error the next file follows.
     pub fn read<'a>(
         &'a self,
@@ -89,6 +104,14 @@ mod tests {
         let preprocess = Preset::Raw.into();
         let input = &input([1, 1, 1, 1]);
         let inputs = [input];
+        let told = samples.only(&inputs, Some(&preprocess)).unwrap_err().to_string();
+        assert_eq!(
+            told,
+            format!(
+                "{}: a folder of 5 files; a run takes one of them (--calibrate takes folders)",
+                folder.path().display()
+            )
+        );
         let read = samples.read(&inputs, Some(&preprocess)).map(|sample| match sample {
             Ok(sample) => {
                 let file = sample.name.rsplit('/').next().unwrap().to_owned();

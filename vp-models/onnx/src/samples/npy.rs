@@ -163,9 +163,26 @@ fn rows_first(data: &[u8], shape: &[usize], width: usize) -> Vec<u8> {
     rows
 }
 
+/// Width of floats in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FloatWidth {
+    /// 32 bits, as they are computed.
+    #[default]
+    Single,
+    /// 64 bits, for who reads a model's `DOUBLE`.
+    Double,
+}
+
 /// The file of an array, as NumPy writes it.
 pub fn written(tensor: &Tensor) -> Vec<u8> {
+    written_as(tensor, FloatWidth::Single)
+}
+
+/// The file of an array whose floats have this width.
+pub fn written_as(tensor: &Tensor, floats: FloatWidth) -> Vec<u8> {
+    let is_double = floats == FloatWidth::Double;
     let kind = match tensor.element_type() {
+        ElementType::Float if is_double => "<f8",
         ElementType::Float => "<f4",
         ElementType::Int64 => "<i8",
         ElementType::Int32 => "<i4",
@@ -175,6 +192,9 @@ pub fn written(tensor: &Tensor) -> Vec<u8> {
     };
     let mut file = header::written(kind, &tensor.shape);
     match &tensor.elements {
+        Elements::Float(elements) if is_double => {
+            elements.iter().for_each(|it| file.extend(f64::from(*it).to_le_bytes()));
+        }
         Elements::Float(elements) => elements.iter().for_each(|it| file.extend(it.to_le_bytes())),
         Elements::Int64(elements) => elements.iter().for_each(|it| file.extend(it.to_le_bytes())),
         Elements::Int32(elements) => elements.iter().for_each(|it| file.extend(it.to_le_bytes())),

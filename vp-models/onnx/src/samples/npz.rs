@@ -186,6 +186,13 @@ fn long(bytes: &[u8], at: usize) -> usize {
 /// # Errors
 /// When it would have 4 GiB or more, or 65536 arrays.
 pub fn written(arrays: &[(&str, &Tensor)]) -> Result<Vec<u8>, NpzError> {
+    let files: Vec<(&str, Vec<u8>)> =
+        arrays.iter().map(|(name, tensor)| (*name, npy::written(tensor))).collect();
+    archive(&files)
+}
+
+/// The archive of NPY files by the names of their arrays.
+pub(super) fn archive(arrays: &[(&str, Vec<u8>)]) -> Result<Vec<u8>, NpzError> {
     let long = |number: usize| {
         let is_short = |number: &u32| *number < u32::MAX;
         u32::try_from(number).ok().filter(is_short).map(u32::to_le_bytes).ok_or(NpzError::TooLarge(number))
@@ -193,14 +200,13 @@ pub fn written(arrays: &[(&str, &Tensor)]) -> Result<Vec<u8>, NpzError> {
     let too_many = NpzError::TooMany(arrays.len());
     let count = u16::try_from(arrays.len()).ok().filter(|count| *count < u16::MAX).ok_or(too_many)?;
     let (mut file, mut directory) = (Vec::new(), Vec::new());
-    for (name, tensor) in arrays {
+    for (name, bytes) in arrays {
         let name = format!("{name}.npy");
         let too_long =
             |_| NpzError::Member { name: name.clone(), what: "a name of 64 KiB or more".to_owned() };
         let name_bytes = u16::try_from(name.len()).map_err(too_long)?.to_le_bytes();
-        let bytes = npy::written(tensor);
         let mut sum = Crc::new();
-        sum.update(&bytes);
+        sum.update(bytes);
         let length = long(bytes.len())?;
         // Needs version 2.0; names are UTF-8; stored; no time, 1 January 1980.
         let common = [

@@ -1,6 +1,6 @@
 //! Outputs of a network as the bytes of a file.
 
-use super::npy;
+use super::npy::{self, FloatWidth};
 use super::npz::{self, NpzError};
 use std::path::Path;
 use vp_tensors::Tensor;
@@ -24,10 +24,22 @@ pub enum OutputError {
 /// # Errors
 /// When the name ends otherwise, or an NPY file would have several.
 pub fn outputs(file: &Path, outputs: &[(&str, &Tensor)]) -> Result<Vec<u8>, OutputError> {
+    let outputs: Vec<_> = outputs.iter().map(|(name, tensor)| (*name, *tensor, FloatWidth::Single)).collect();
+    outputs_as(file, &outputs)
+}
+
+/// Returns the bytes of a file of that name for these outputs, each of whose floats have a width.
+///
+/// # Errors
+/// As [`outputs`].
+pub fn outputs_as(file: &Path, outputs: &[(&str, &Tensor, FloatWidth)]) -> Result<Vec<u8>, OutputError> {
     match (file.extension().and_then(|extension| extension.to_str()), outputs) {
-        (Some("npy"), [(_, output)]) => Ok(npy::written(output)),
+        (Some("npy"), [(_, output, floats)]) => Ok(npy::written_as(output, *floats)),
         (Some("npy"), several) => Err(OutputError::Several(several.len())),
-        (Some("npz"), all) => Ok(npz::written(all)?),
+        (Some("npz"), all) => {
+            let files = all.iter().map(|(name, tensor, floats)| (*name, npy::written_as(tensor, *floats)));
+            Ok(npz::archive(&files.collect::<Vec<_>>())?)
+        }
         _ => Err(OutputError::Format),
     }
 }
@@ -43,6 +55,12 @@ mod tests {
             |name: &str, count: usize| outputs(Path::new(name), &[("a", &tensor), ("b", &tensor)][..count]);
         assert_eq!(npy::read(&written("out.npy", 1).unwrap()), Ok(tensor.clone()));
         assert_eq!(npz::read(&written("out.npz", 2).unwrap()).unwrap().len(), 2);
+        let double = [("a", &tensor, FloatWidth::Double)];
+        for name in ["out.npy", "out.npz"] {
+            let bytes = outputs_as(Path::new(name), &double).unwrap();
+            assert!(bytes.windows(5).any(|part| part == b"'<f8'"), "{name}");
+        }
+        assert_eq!(npy::read(&outputs_as(Path::new("out.npy"), &double).unwrap()), Ok(tensor.clone()));
         assert_eq!(written("out.npy", 2), Err(OutputError::Several(2)));
         assert_eq!(written("out.bin", 1), Err(OutputError::Format));
     }

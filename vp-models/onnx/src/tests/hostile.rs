@@ -98,6 +98,21 @@ fn parsed(bytes: &[u8]) -> Result<Model, ReadError> {
 }
 
 #[test]
+fn files_that_stand_in_a_models_place_are_told() {
+    let told = |bytes: &[u8]| parsed(bytes).unwrap_err().to_string();
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4665\nsize 1\n";
+    assert!(told(pointer).contains("`git lfs pull`"), "{}", told(pointer));
+    for page in ["<!DOCTYPE html><html>", "\n <HTML lang=en>"] {
+        assert!(told(page.as_bytes()).contains("a web page (HTML)"), "{}", told(page.as_bytes()));
+    }
+    #[cfg(unix)]
+    {
+        let error = Model::load(std::path::Path::new("/dev/null")).unwrap_err().to_string();
+        assert!(error.ends_with("not a regular file"), "{error}");
+    }
+}
+
+#[test]
 fn external_data_comes_from_the_models_own_folder_only() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path().join("models");

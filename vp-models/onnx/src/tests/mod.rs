@@ -2,6 +2,7 @@
 
 mod documents;
 mod hostile;
+mod opened;
 mod problems;
 mod versions;
 

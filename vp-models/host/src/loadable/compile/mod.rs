@@ -33,7 +33,7 @@ mod rules;
 mod task;
 mod tensors;
 
-pub use error::CompileError;
+pub use error::{CompileError, CpuLayer, CpuWork};
 pub use options::{CompileOptions, SoftMaxBy};
 
 use self::check::Driven;

@@ -1,7 +1,7 @@
 //! Layers that no unit does: those at the end are the application's, which has the outputs anyway, and joins what no tensor descriptor has;
 //! between layers the runtime would have to do them, and it has no task but for soft-max.
 
-use super::error::CompileError;
+use super::error::{CompileError, CpuLayer, CpuWork};
 use super::options::SoftMaxBy;
 use crate::network::{Cpu, Form, Network, NetworkLayer, Operation, Plan, PlanStep, Work};
 
@@ -19,7 +19,8 @@ pub(super) fn without_end(
         let layer = &network.layers[at];
         let has_gaps = matches!(&tensor.form, Form::Features { channels, .. } if !channels.is_plain());
         if has_gaps && layer.operation == Operation::Concatenation {
-            on_cpu[at].get_or_insert_with(|| format!("`{}` (a concatenation)", layer.name));
+            on_cpu[at]
+                .get_or_insert_with(|| CpuLayer { name: layer.name.clone(), work: CpuWork::Concatenation });
         }
     }
     // What only joins or cuts goes with what it joins or cuts.
@@ -34,10 +35,10 @@ pub(super) fn without_end(
         let readers = network.layers.iter().enumerate().filter(|(_, layer)| reads(layer));
         ends[at] &= readers.map(|(reader, _)| reader).all(|reader| ends[reader]);
     }
-    let left: Vec<String> =
+    let left: Vec<CpuLayer> =
         (0..ends.len()).filter(|&at| ends[at]).filter_map(|at| on_cpu[at].clone()).collect();
     if left.is_empty() {
-        return Ok((network.clone(), left));
+        return Ok((network.clone(), Vec::new()));
     }
     let mut outputs: Vec<usize> = network.outputs.iter().copied().filter(|&at| !ends[at]).collect();
     let behind = network.layers.iter().enumerate().filter(|&(at, _)| ends[at]);
@@ -49,7 +50,7 @@ pub(super) fn without_end(
     if outputs.is_empty() {
         return Err(CompileError::Cpu { layers: left });
     }
-    Ok((kept(network, &ends, &outputs), left))
+    Ok((kept(network, &ends, &outputs), left.iter().map(ToString::to_string).collect()))
 }
 
 /// The layers that are not at the end, with these outputs.
@@ -81,23 +82,28 @@ fn kept(network: &Network, ends: &[bool], outputs: &[usize]) -> Network {
 /// # Errors
 /// [`CompileError::Cpu`] with all such layers.
 pub(super) fn refuse_cpu(network: &Network, plan: &Plan, soft_max: SoftMaxBy) -> Result<(), CompileError> {
-    let layers: Vec<String> = on_cpu(network, plan, soft_max).into_iter().flatten().collect();
+    let layers: Vec<CpuLayer> = on_cpu(network, plan, soft_max).into_iter().flatten().collect();
     if layers.is_empty() { Ok(()) } else { Err(CompileError::Cpu { layers }) }
 }
 
 /// Of each layer its name and what the CPU does, where the CPU does it and the runtime does not.
-fn on_cpu(network: &Network, plan: &Plan, soft_max: SoftMaxBy) -> Vec<Option<String>> {
+fn on_cpu(network: &Network, plan: &Plan, soft_max: SoftMaxBy) -> Vec<Option<CpuLayer>> {
     let mut on_cpu = vec![None; network.layers.len()];
     for PlanStep { layer, work, .. } in &plan.steps {
         if let Work::Cpu { task, .. } = work {
-            let what = match task {
+            let NetworkLayer { name, input, output, operation, .. } = &network.layers[*layer];
+            let is_pixel = matches!(operation, Operation::Slice(_))
+                && [output.width, output.height] == [1, 1]
+                && [input.width, input.height] != [1, 1];
+            let work = match task {
                 Cpu::SoftMax(_) if soft_max == SoftMaxBy::Runtime => continue,
-                Cpu::SoftMax(_) => "soft-max",
-                Cpu::Table(_) => "a table",
-                Cpu::Slice(_) => "a part of a cube",
-                Cpu::Program(_) => "a graph of tensors",
+                Cpu::SoftMax(_) => CpuWork::SoftMax,
+                Cpu::Table(_) => CpuWork::Table,
+                Cpu::Slice(_) if is_pixel => CpuWork::Pixel,
+                Cpu::Slice(_) => CpuWork::PartOfAtom,
+                Cpu::Program(_) => CpuWork::Graph,
             };
-            on_cpu[*layer] = Some(format!("`{}` ({what})", network.layers[*layer].name));
+            on_cpu[*layer] = Some(CpuLayer { name: name.clone(), work });
         }
     }
     on_cpu

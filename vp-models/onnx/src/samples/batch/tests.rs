@@ -57,6 +57,18 @@ fn an_array_of_several_samples_is_given_one_by_one() {
 }
 
 #[test]
+fn a_run_takes_one_sample() {
+    let only = |shape: &[usize]| {
+        let array = npy::written(&Tensor::floats(shape, vec![1.0; shape.iter().product()]));
+        let batch = Batch::of_bytes(Path::new("f.npy"), &array, &[&input([1, 3, 2])], None).unwrap();
+        batch.only().map(|sample| sample.tensors[0].shape.clone()).map_err(|error| error.to_string())
+    };
+    assert_eq!(only(&[3, 2]), Ok(vec![1, 3, 2]));
+    let told = only(&[2, 3, 2]).unwrap_err();
+    assert!(told.starts_with("f.npy: 2 samples of 1x3x2; a run takes one: "), "{told}");
+}
+
+#[test]
 fn an_archive_has_each_input_by_name() {
     let ids = Value { name: "ids".to_owned(), shape: vec![2], element_type: ElementType::Int64 };
     let floats = Tensor::floats([1, 1], vec![0.5]);
