@@ -75,7 +75,7 @@ pub(super) fn of(
     if !is_standard && path.is_dir() || TraceSource::of(path).is_some() {
         let found = discover(path).map(InputKind::Traces);
         return found.map_err(|error| match models_in(path) {
-            Some(models) => Failure::new(format!("{error}")).hint(models),
+            Some(models) => Failure::new(error).hint(models),
             None => Failure::new(error).hint(TAKEN),
         });
     }

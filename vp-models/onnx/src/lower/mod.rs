@@ -154,7 +154,7 @@ pub(crate) fn check_input(graph: &Graph) -> Result<(), LowerError> {
 fn one_frame(graph: &Graph, shape: &[usize]) -> Option<String> {
     let input = graph.value(*graph.inputs.first()?);
     let (batch, frame) = input.shape.split_first()?;
-    let is_batch = *batch > 1 && shape.first() == Some(batch) && frame.len() > 0;
+    let is_batch = *batch > 1 && shape.first() == Some(batch) && !frame.is_empty();
     let one: Vec<usize> = [1].into_iter().chain(frame.iter().copied()).collect();
     is_batch.then(|| format!("--shape {}={}", input.name.escape_debug(), shape_text(&one)))
 }
