@@ -32,6 +32,10 @@ pub struct Hardware {
     pub shortest_package: u32,
     /// Number of int8 kernels whose weights are loaded in a cycle; of two bytes it is one.
     pub int8_kernels_loaded: u32,
+    /// True if the weights of the next kernels are loaded with the last package of those before, which their own then do not make longer.
+    pub loads_next_with_last: bool,
+    /// True if the pace of input behind the bus is known where a beat is two atoms.
+    pub paces_wide_input: bool,
     /// Output positions of a stripe of an image, unless fewer are left.
     pub image_stripe: u32,
     /// Weights may be compressed.
@@ -69,6 +73,9 @@ impl From<&Config> for Hardware {
             shortest_package: if full { 10 } else { stripe.0 },
             // RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v:7252`, wt_cycles; `NV_NVDLA_CSC_wl.v:4017`, stripe_length.
             int8_kernels_loaded: if full { 2 } else { 1 },
+            // Both of branch nvdlav1 alone, beside whose RTL they were put: `NV_NVDLA_CSC_sg.v`, wt_max_cycles; `NV_NVDLA_CDMA_dc.v`.
+            loads_next_with_last: full,
+            paces_wide_input: full,
             image_stripe,
             compression: config.weight_compression,
             winograd: config.winograd,

@@ -297,13 +297,14 @@ impl Cdma {
         let Task { layer, fetch, number, .. } = *task;
         let input = &layer.input;
         let stream = self.data.stream(input.ram());
-        let mut pace = WidePace::new(self.sim.now().cycles(self.cycle));
+        let begun = self.sim.now();
+        let mut pace = WidePace::default();
         while requests.asked.some().await {
             let Some(lines) = requests.asked.pop() else { return };
             let mut bytes = vec![0; input.bytes(lines.first, lines.count)];
             let all = lines.reads.iter().map(|read| read.bytes as usize).sum();
             stream.wait_for_data(all).await;
-            let due = if all > 0 { stream.due(all) } else { Time::ZERO };
+            let due = if all > 0 { stream.due(all) } else { begun };
             stream.take_all(all, |data| {
                 let mut left = data;
                 for read in &*lines.reads {
@@ -312,11 +313,12 @@ impl Cdma {
                     left = rest;
                 }
             });
-            let usable = usable.borrow_mut().pop_front().unwrap_or_else(|| match self.atom_a_beat {
-                true => self.sim.now() + self.cycle * TO_USABLE,
-                false => {
-                    let due = due.cycles(self.cycle);
-                    self.cycle * pace.usable(input, lines.first, lines.count, due)
+            let is_paced = !self.atom_a_beat && self.hardware.paces_wide_input;
+            let usable = usable.borrow_mut().pop_front().unwrap_or_else(|| match is_paced {
+                false => self.sim.now() + self.cycle * TO_USABLE,
+                true => {
+                    let due = (due.max(begun) - begun).cycles(self.cycle);
+                    begun + self.cycle * pace.usable(input, lines.first, lines.count, due)
                 }
             });
             self.sim.wait_until(usable).await;

@@ -1,7 +1,7 @@
 //! Pace of input where a beat of the bus is two atoms, as on nv_full.
 //!
 //! What comes waits in FIFOs in front of CDMA, and the bus for nothing; here is the time from which CSC can use the lines that came together.
-//! Times count in cycles, as CDMA's DMA port sees them (RTL, branch nvdlav1).
+//! Times count in cycles since the layer begins, as CDMA's DMA port sees them (RTL, branch nvdlav1).
 
 use super::feature::Feature;
 use super::layer::Input;
@@ -20,7 +20,8 @@ const TILE_CYCLES: u64 = 8;
 /// Number of tiles waiting there that stops what comes (`NV_NVDLA_CDMA_wg.v`, sbuf_blocking).
 const TILES_WAITING: usize = 8;
 
-/// Progress of a layer's input.
+/// Progress of a layer's input, in cycles since it begins.
+#[derive(Default)]
 pub(super) struct WidePace {
     /// Cycle from which the next lines are taken.
     free: u64,
@@ -32,11 +33,6 @@ pub(super) struct WidePace {
 }
 
 impl WidePace {
-    /// Of a layer that begins in that cycle.
-    pub(super) fn new(now: u64) -> WidePace {
-        WidePace { free: now, reader: now, left: [0; TILES_WAITING], tiles: 0 }
-    }
-
     /// Returns the cycle from which CSC can use `lines` lines from `first` on, whose last beat was on the bus in cycle `due`.
     pub(super) fn usable(&mut self, input: &Input, first: u32, lines: u32, due: u64) -> u64 {
         let port = due + TO_PORT;
@@ -154,7 +150,7 @@ mod tests {
     /// On the RTL lines of seven atoms that came without a gap, in cycles 336 to 355, could be used from 360, 366, 371, 377 and 381 on.
     #[test]
     fn lines_that_have_come_are_passed_on_without_waiting_for_each_other() {
-        let (mut pace, input) = (WidePace::new(0), Input::Feature(feature(7, 5, 1)));
+        let (mut pace, input) = (WidePace::default(), Input::Feature(feature(7, 5, 1)));
         let usable = [339, 343, 347, 351, 355].map(|due| pace.usable(&input, 0, 1, due));
         assert_eq!(usable, [360 + 1, 366, 371, 376, 381]);
     }
@@ -172,7 +168,8 @@ mod tests {
     fn tiles_leave_one_behind_the_other_those_of_padding_too() {
         let feature = Feature { lanes: 32, channels: 32, ..feature(5, 1, 1) };
         let extended = Winograd { feature, left: 0, right: 11, top: 1, bottom: 6, padding: 0, step: [1, 1] };
-        let (mut pace, input) = (WidePace::new(300), Input::Winograd(extended));
+        let (mut pace, input) =
+            (WidePace { free: 300, reader: 300, ..WidePace::default() }, Input::Winograd(extended));
         let usable = [pace.usable(&input, 0, 4, 345), pace.usable(&input, 4, 4, 0)];
         assert_eq!(usable, [414, 450]);
     }

@@ -406,7 +406,8 @@ impl Csc {
                     }));
                 }
                 loaded = self.sim.now();
-                let package = if ends { package_of(cycles, 0) } else { package };
+                let is_alone = ends && self.hardware.loads_next_with_last;
+                let package = if is_alone { package_of(cycles, 0) } else { package };
                 self.occupancy.busy(Datapath::Array, loaded, loaded + package);
                 start = loaded + package;
                 flushed = loaded + self.cycle * u64::from(length);
