@@ -20,13 +20,13 @@ const PIECE: usize = 256 << 10;
 /// Reason for which a platform is not saved, or takes up no state.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum StateError {
-    /// There is no session now.
+    /// Loss of the server.
     #[error("the server is gone")]
     Gone,
-    /// Others have the session all the while.
+    /// Session that others have all the while.
     #[error("the session is in use")]
     Busy,
-    /// The server is older.
+    /// Server of an older version, without these messages.
     #[error("the server cannot save a platform whose memory is outside")]
     Unable,
     /// The server's refusal, in its words.
