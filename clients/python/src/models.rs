@@ -133,20 +133,21 @@ fn ready(
     let options = choices.options()?;
     let open = || {
         let opened = OpenedModel::open(path, &options);
-        match (&opened, &choices.array_shape) {
+        let opened = match (&opened, &choices.array_shape) {
             (Err(PrepareError::Problems { .. }), Some(sizes)) if options.shapes.is_empty() => {
                 let shapes = vec![InputShape { name: None, sizes: sizes.clone() }];
                 OpenedModel::open(path, &PrepareOptions { shapes, ..options.clone() }).or(opened)
             }
             _ => opened,
-        }
+        };
+        prepared(opened)
     };
     host.run(py, |session| {
         let description = session.description()?.0.clone();
         let Some(nvdla) = description.nvdla() else {
             return Err(errors::of("ProgramError", "the platform carries no NVDLA").into());
         };
-        let mut opened = prepared(open())?;
+        let mut opened = open()?;
         let detector = prepared(opened.detector(choices.boxes.as_deref()))?;
         let (inputs, placement) = match input {
             None => (opened.example(1), None),
