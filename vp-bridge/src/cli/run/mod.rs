@@ -20,12 +20,11 @@ mod tensors;
 pub(super) mod warnings;
 
 use self::kind::{Device, InputKind};
-pub(super) use self::model_args::ModelArgs;
+pub(super) use self::model_args::{LoweredModel, ModelArgs};
 pub(super) use self::model_nodes::ModelNodes;
-use self::named::Named;
-pub(super) use self::network::bound;
-pub(super) use self::network::network_line;
-pub(super) use self::planned::{Brought, Planned, brought, planned};
+pub(super) use self::named::Named;
+pub(super) use self::network::{bound, input as network_input, network_line};
+pub(super) use self::planned::{Planned, ReadNetwork, planned, read_network};
 use self::platform::Chosen;
 pub(super) use self::tensors::inputs;
 use super::fault_args::FaultArgs;

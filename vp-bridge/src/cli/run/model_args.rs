@@ -92,7 +92,7 @@ impl ModelArgs {
     }
 
     /// Samples, or the table, by whose ranges a model is quantised.
-    pub(super) fn calibrates(&self) -> Option<&Path> {
+    pub(in crate::cli) fn calibrates(&self) -> Option<&Path> {
         self.calibrate.as_deref()
     }
 }
@@ -106,13 +106,13 @@ fn table_file(text: &str) -> Result<PathBuf, String> {
 }
 
 /// A model made a network for a configuration.
-pub(super) struct LoweredModel {
-    pub(super) lowered: Lowered,
+pub(in crate::cli) struct LoweredModel {
+    pub(in crate::cli) lowered: Lowered,
     /// The input, if one is given.
-    pub(super) given: Option<Vec<Tensor>>,
+    pub(in crate::cli) given: Option<Vec<Tensor>>,
     /// Names of the model's outputs.
-    pub(super) outputs: Vec<String>,
-    pub(super) notes: Vec<String>,
+    pub(in crate::cli) outputs: Vec<String>,
+    pub(in crate::cli) notes: Vec<String>,
 }
 
 /// Makes a network of a model; without an input any numbers stand for it.

@@ -9,7 +9,7 @@ use vp_models::toml_text::TextError;
 /// Place of a network, if that is what a person names: one that is built in, a folder with a `network.toml`, a TOML
 /// file or a sheet of layers.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Named {
+pub(in crate::cli) enum Named {
     BuiltIn(String),
     File(PathBuf),
 }

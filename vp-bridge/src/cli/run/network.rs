@@ -207,7 +207,7 @@ fn unplanned((named, network): (&Named, &Network), description: &Description, er
 }
 
 /// Returns what a file gives, or any bytes.
-pub(super) fn input(network: &Network, files: &[PathBuf]) -> Result<Vec<i8>, Failure> {
+pub(in crate::cli) fn input(network: &Network, files: &[PathBuf]) -> Result<Vec<i8>, Failure> {
     let [file] = files else {
         return match files.len() {
             0 => Ok(network.example_input(1)),

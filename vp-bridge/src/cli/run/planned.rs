@@ -1,19 +1,44 @@
-//! Plan of a network that a person names, without a run.
+//! Networks and models that a person names, read for a configuration, and planned; without a run.
 
 use super::kind::{self, Device, InputKind};
 use super::model_args::{self, LoweredModel};
-use super::{ModelArgs, PlacementArgs, ReadingArgs, network};
+use super::{ModelArgs, Named, PlacementArgs, ReadingArgs, network};
 use crate::cli::Failure;
-use crate::cli::compile::{ModelEnd, OutsideLoadable, UnmadeOutput};
 use crate::cli::platform_args::nvdla;
-use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use vp_host::network::{Network, NetworkLayer, Plan};
+use vp_host::network::{Network, Plan};
 use vp_models::nvdla::config::Config;
-use vp_models::nvdla::numeric::Precision;
 use vp_models::platform::Description;
-use vp_onnx::lower::{LayerOrigin, Lowered, MOVED, MOVES, TailSource};
-use vp_tensors::{Graph, ValueId};
+use vp_onnx::lower::Lowered;
+
+/// A network or a model that a person names, read.
+pub(in crate::cli) enum ReadNetwork {
+    /// A network, and where it is from.
+    Network(Network, Named),
+    /// A model made a network, and its file.
+    Model(Box<LoweredModel>, PathBuf),
+}
+
+/// Reads a network for a configuration; a model with the input of a file if one is named.
+pub(in crate::cli) fn read_network(
+    path: &Path,
+    inputs: &[PathBuf],
+    config: &Config,
+    (reading, models): (ReadingArgs, &ModelArgs),
+) -> Result<ReadNetwork, Failure> {
+    match kind::of(path, || Ok(Some(Device::Nvdla)))? {
+        InputKind::Network(_) if models.is_given() => Err(network::only_for_models()),
+        InputKind::Network(named) => Ok(ReadNetwork::Network(named.load(&reading.options())?, named)),
+        InputKind::Model(path) => {
+            let model = model_args::lowered(&path, inputs, config, (reading, models))?;
+            Ok(ReadNetwork::Model(Box::new(model), path))
+        }
+        InputKind::Suite | InputKind::Traces(_) => {
+            Err(Failure::new(format!("{}: no network, and nothing else is planned", path.display()))
+                .hint("vp run takes traces, loadables and jobs"))
+        }
+    }
+}
 
 /// A network and its plan.
 pub(in crate::cli) struct Planned {
@@ -29,232 +54,14 @@ pub(in crate::cli) fn planned(
     description: &Description,
     (reading, models, placement): (ReadingArgs, &ModelArgs, PlacementArgs),
 ) -> Result<Planned, Failure> {
-    match kind::of(path, || Ok(Some(Device::Nvdla)))? {
-        InputKind::Network(_) if models.is_given() => Err(network::only_for_models()),
-        InputKind::Network(named) => {
-            let network = named.load(&reading.options())?;
-            let plan = network::plan((&named, &network), description, &placement.options(1))?;
-            Ok(Planned { network, plan, model: None })
-        }
-        InputKind::Model(path) => {
-            let config = &nvdla(description)?.config;
-            let LoweredModel { lowered, notes, .. } =
-                model_args::lowered(&path, &[], config, (reading, models))?;
-            let network = lowered.network.clone();
-            let named = super::Named::File(path);
-            let plan = network::plan((&named, &network), description, &placement.options(1))?;
-            Ok(Planned { network, plan, model: Some((lowered, notes)) })
-        }
-        InputKind::Suite | InputKind::Traces(_) => Err(no_network(path)),
-    }
-}
-
-/// Reasons for which the CPU does something between hardware layers: of each such layer the first node that no unit does, and why.
-fn reasons(lowered: &Lowered) -> Vec<String> {
-    let of_layer = |(layer, origin): (&NetworkLayer, &LayerOrigin)| {
-        // What only moves elements beside a node of the CPU is the CPU's because of that node.
-        let weight = |why: &str| [MOVES, MOVED].iter().position(|moves| *moves == why).map_or(0, |at| at + 1);
-        let all = lowered.on_cpu.iter().filter(|(node, _)| origin.nodes.contains(node));
-        match all.min_by_key(|(_, why)| weight(why)) {
-            Some((node, why)) => format!("`{node}`: {why}"),
-            None => format!("`{}`: {}", layer.name, origin.on_cpu.as_deref().unwrap_or("no unit does it")),
-        }
-    };
-    let mut reasons: Vec<String> = lowered.cpu_layers().map(of_layer).collect();
-    reasons.dedup();
-    reasons
-}
-
-/// Names of the nodes that layers do, by the layers' names.
-fn nodes_of(lowered: &Lowered) -> HashMap<String, String> {
-    let both = lowered.network.layers.iter().zip(&lowered.layers);
-    let named = both.filter(|(_, origin)| !origin.nodes.is_empty());
-    named.map(|(layer, origin)| (layer.name.clone(), origin.nodes.join("`, `"))).collect()
-}
-
-/// The model's outputs that no layer makes and no node behind the network, with what each is.
-fn unmade(lowered: &Lowered, names: &[String], own: &HashSet<&str>) -> Vec<UnmadeOutput> {
-    let mut made: HashMap<usize, &str> = HashMap::new();
-    let mut unmade = Vec::new();
-    for (name, output) in names.iter().zip(&lowered.tail.outputs) {
-        let is = match source(lowered, *output, own) {
-            None => continue,
-            Some(OutputSource::Constant) => "a constant".to_owned(),
-            Some(OutputSource::Read(TailSource::Input)) => match lowered.head.inputs.first() {
-                Some(input) if lowered.head.nodes.is_empty() => {
-                    format!("the input `{}`", lowered.head.value(*input).name)
-                }
-                _ => "the network's input".to_owned(),
-            },
-            Some(OutputSource::Read(TailSource::Output(layer))) => match made.get(&layer) {
-                Some(other) => format!("output `{other}`"),
-                None => {
-                    made.insert(layer, name);
-                    continue;
-                }
-            },
-        };
-        unmade.push(UnmadeOutput { name: name.clone(), is });
-    }
-    unmade
-}
-
-/// Source of an output that no node of the model makes behind the network.
-enum OutputSource {
-    Constant,
-    Read(TailSource),
-}
-
-fn source(lowered: &Lowered, output: ValueId, own: &HashSet<&str>) -> Option<OutputSource> {
-    let Lowered { tail, tail_inputs, .. } = lowered;
-    let mut at = output;
-    // Nodes that are not the model's give a cube's tensor its shape.
-    for _ in 0..=tail.nodes.len() {
-        if tail.constants.contains_key(&at) {
-            return Some(OutputSource::Constant);
-        }
-        if let Some(read) = tail.inputs.iter().position(|input| *input == at) {
-            return Some(OutputSource::Read(tail_inputs[read].source));
-        }
-        let maker = tail.nodes.iter().find(|node| node.outputs.contains(&at))?;
-        if own.contains(maker.name.as_str()) {
-            return None;
-        }
-        at = (*maker.inputs.first()?)?;
-    }
-    None
-}
-
-fn no_network(path: &Path) -> Failure {
-    Failure::new(format!("{}: no network, and nothing else is planned", path.display()))
-        .hint("vp run takes traces, loadables and jobs")
-}
-
-/// A network, its input in codes if one is given, and what of a model is not in it.
-pub(in crate::cli) struct Brought {
-    pub(in crate::cli) network: Network,
-    pub(in crate::cli) input: Option<Vec<i8>>,
-    pub(in crate::cli) model: Option<OutsideLoadable>,
-}
-
-/// Reads a network for a configuration, to be compiled.
-pub(in crate::cli) fn brought(
-    path: &Path,
-    inputs: &[PathBuf],
-    config: &Config,
-    (reading, models): (ReadingArgs, &ModelArgs),
-) -> Result<Brought, Failure> {
-    match kind::of(path, || Ok(Some(Device::Nvdla)))? {
-        InputKind::Network(_) if models.is_given() => Err(network::only_for_models()),
-        InputKind::Network(named) => {
-            let network = named.load(&reading.options())?;
-            let input = (!inputs.is_empty()).then(|| network::input(&network, inputs)).transpose()?;
-            Ok(Brought { network, input, model: None })
-        }
-        InputKind::Model(path) => {
-            let LoweredModel { lowered, given, outputs: names, notes } =
-                model_args::lowered(&path, inputs, config, (reading, models))?;
-            let is_guessed = lowered.network.precision == Precision::Int8 && !lowered.is_quantised;
-            if is_guessed && models.calibrates().is_none() && given.is_none() {
-                return Err(Failure::new(format!(
-                    "{}: a model of floats, whose int8 codes need the ranges of its numbers",
-                    path.display()
-                ))
-                .hint("--calibrate FOLDER|FILE gives samples or a table of ranges, --input one sample"));
+    let (network, named, model) =
+        match read_network(path, &[], &nvdla(description)?.config, (reading, models))? {
+            ReadNetwork::Network(network, named) => (network, named, None),
+            ReadNetwork::Model(model, path) => {
+                let LoweredModel { lowered, notes, .. } = *model;
+                (lowered.network.clone(), Named::File(path), Some((lowered, notes)))
             }
-            let input = given.map(|given| lowered.encode(&given)).transpose().map_err(Failure::new)?;
-            // Others only give a cube's tensor the model's shape.
-            let own: HashSet<&str> = lowered.floats.nodes.iter().map(|node| node.name.as_str()).collect();
-            let nodes = |graph: &Graph| {
-                let names = graph.nodes.iter().map(|node| node.name.as_str());
-                names.filter(|name| own.contains(name)).map(str::to_owned).collect()
-            };
-            let input_name = &lowered.floats.value(lowered.start).name;
-            let value =
-                |origin: &LayerOrigin| origin.value.map(|value| lowered.floats.value(value).name.clone());
-            let both = lowered.network.layers.iter().zip(&lowered.layers);
-            let layers = both.map(|(layer, origin)| {
-                let name = value(origin).unwrap_or_else(|| layer.name.clone());
-                (layer.name.clone(), ModelEnd { name, tensor: origin.output.clone() })
-            });
-            // What the model gives has its own name there.
-            let outputs = lowered.network.outputs.iter().enumerate().filter_map(|(output, &layer)| {
-                let (name, tensor) = lowered.output(output)?;
-                let end = ModelEnd { name: name.to_owned(), tensor: tensor.clone() };
-                Some((lowered.network.layers[layer].name.clone(), end))
-            });
-            let outside = OutsideLoadable {
-                unmade: unmade(&lowered, &names, &own),
-                notes,
-                reasons: reasons(&lowered),
-                nodes_of: nodes_of(&lowered),
-                nodes: [nodes(&lowered.head), nodes(&lowered.tail)],
-                input: ModelEnd { name: input_name.clone(), tensor: lowered.input.clone() },
-                layers: layers.chain(outputs).collect(),
-            };
-            Ok(Brought { network: lowered.network, input, model: Some(outside) })
-        }
-        InputKind::Suite | InputKind::Traces(_) => Err(no_network(path)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-    use vp_onnx::lower::{Calibration, LowerOptions, lower};
-    use vp_tensors::{AutoPad, ElementType, Node, Operator, Spatial, Tensor, Value};
-
-    #[test]
-    fn outputs_that_nothing_makes_are_named() {
-        let value = |name: &str, shape: &[usize]| Value {
-            name: name.to_owned(),
-            shape: shape.to_vec(),
-            element_type: ElementType::Float,
         };
-        let pixels = Spatial {
-            kernel: vec![1; 2],
-            strides: vec![1; 2],
-            dilations: vec![1; 2],
-            before: vec![0; 2],
-            after: vec![0; 2],
-            auto_pad: AutoPad::NotSet,
-            groups: 1,
-        };
-        let [x, weights, h, constant] = [0, 1, 2, 3].map(ValueId);
-        let graph = Graph {
-            name: "g".to_owned(),
-            values: vec![
-                value("x", &[1, 1, 4, 4]),
-                value("weights", &[2, 1, 1, 1]),
-                value("h", &[1, 2, 4, 4]),
-                value("c", &[1]),
-            ],
-            constants: [
-                (weights, Arc::new(Tensor::floats([2, 1, 1, 1], vec![1.0, 0.5]))),
-                (constant, Arc::new(Tensor::floats([1], vec![7.0]))),
-            ]
-            .into_iter()
-            .collect(),
-            inputs: vec![x],
-            outputs: vec![h, x, constant, h],
-            nodes: vec![Node {
-                name: "conv".to_owned(),
-                operator: Operator::Conv(pixels),
-                inputs: vec![Some(x), Some(weights)],
-                outputs: vec![h],
-            }],
-        };
-        let sample = Tensor::floats([1, 1, 4, 4], (0..16u8).map(f32::from).collect());
-        let mut samples = std::iter::once(Ok(vec![sample]));
-        let samples = Calibration::Samples(&mut samples);
-        let lowered =
-            lower(&graph, &Config::named("nv_small").unwrap(), &LowerOptions::default(), samples).unwrap();
-        let own: HashSet<&str> = lowered.floats.nodes.iter().map(|node| node.name.as_str()).collect();
-        let names = ["h", "z", "c", "again"].map(str::to_owned);
-        let told: Vec<(String, String)> =
-            unmade(&lowered, &names, &own).into_iter().map(|output| (output.name, output.is)).collect();
-        let expected = [("z", "the input `x`"), ("c", "a constant"), ("again", "output `h`")];
-        assert_eq!(told, expected.map(|(name, is)| (name.to_owned(), is.to_owned())));
-    }
+    let plan = network::plan((&named, &network), description, &placement.options(1))?;
+    Ok(Planned { network, plan, model })
 }
