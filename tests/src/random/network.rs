@@ -242,7 +242,8 @@ impl NetworkDraw {
                 };
                 push(network, vec![source], input, Operation::Scaling(scaling));
             }
-            7 if input.width * input.height <= 64 => {
+            // A kernel has 32 columns and rows at most.
+            7 if input.width * input.height <= 64 && input.width.max(input.height) <= 32 => {
                 let factors =
                     self.connected(input, source, Shape { width: 1, height: 1, channels: input.channels });
                 let place = network.layers.len();
