@@ -7,23 +7,29 @@
 #   ./package.sh deb        a Debian package, vp_VERSION_ARCHITECTURE.deb
 #   ./package.sh [KIND] --from FOLDER
 #                           of programs that were built before, such as target/debug
+#   ./package.sh [KIND] --level N
+#                           archives pressed with effort N, 0 to 9, in place of 9
 #
 # Needs a stable Rust toolchain and binutils' `strip`; the wheel Python 3.11, the archive xz, the Debian package dpkg-deb. `libvp.a` is in
 # none of them, because it has ten times the size of `libvp.so`: cargo build --release -p vp-c makes it.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-usage() { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-kinds=() from=""
+usage() { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+kinds=() from="" level=9
 if python3 -c 'import tomllib' 2>/dev/null; then kinds+=(wheel); else echo "no wheel: no Python 3.11" >&2; fi
 if command -v xz >/dev/null; then kinds+=(archive); else echo "no archive: no xz" >&2; fi
 if command -v dpkg-deb >/dev/null; then kinds+=(deb); fi
 case "${1:-}" in wheel | archive | deb) kinds=("$1") && shift ;; esac
-case $# in
-  0) ;;
-  2) [ "$1" = --from ] || usage; from=$2 ;;
-  *) usage ;;
-esac
+while [ $# -ge 2 ]; do
+  case $1 in
+    --from) from=$2 ;;
+    --level) [[ $2 == [0-9] ]] || usage; level=$2 ;;
+    *) usage ;;
+  esac
+  shift 2
+done
+[ $# -eq 0 ] || usage
 
 target="${CARGO_TARGET_DIR:-target}"
 if [ -z "$from" ]; then
@@ -80,7 +86,7 @@ archive() {
   stage "$root/$name"
   # The same files make the same archive.
   tar -C "$root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
-    -c "$name" | xz -9 >"$root/packed"
+    -c "$name" | xz "-$level" >"$root/packed"
   mv "$root/packed" "$target/package/$name.tar.xz"
   echo "$target/package/$name.tar.xz"
 }
@@ -107,12 +113,12 @@ Description: virtual platform for NVIDIA's NVDLA
  Transaction-level models of an accelerator and its interfaces, in cycles,
  served over sockets to drivers in QEMU, to RTL simulators, and to programs.
 CONTROL
-  dpkg-deb --root-owner-group -Zxz --build "$root/deb" "$target/package/vp_${version}_$architecture.deb" >/dev/null
+  dpkg-deb --root-owner-group -Zxz "-z$level" --build "$root/deb" "$target/package/vp_${version}_$architecture.deb" >/dev/null
   echo "$target/package/vp_${version}_$architecture.deb"
 }
 
 for kind in "${kinds[@]}"; do
-  # Compression takes half a minute.
+  # At level 9 an archive takes half a minute.
   echo "packing: $kind" >&2
   "$kind"
 done

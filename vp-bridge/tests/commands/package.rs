@@ -26,7 +26,10 @@ fn made(kind: &str, tool: &str, target: &Path) -> Option<PathBuf> {
         );
         return None;
     }
-    let output = package(&[kind.as_ref(), "--from".as_ref(), folder_of_programs().as_os_str()], target);
+    // Programs that are not optimised take minutes at the level of what is given away.
+    let level: [&OsStr; 2] = ["--level".as_ref(), "0".as_ref()];
+    let from = [kind.as_ref(), "--from".as_ref(), folder_of_programs().as_os_str()];
+    let output = package(&[&from[..], &level[..]].concat(), target);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()))
 }
@@ -129,5 +132,8 @@ fn what_was_not_built_is_named() {
         said.contains(&format!("error: there is no {}/vp: cargo build", folder.path().display())),
         "{said}"
     );
-    assert_eq!(package(&["rpm".as_ref()], folder.path()).status.code(), Some(2));
+    for wrong in [&["rpm"][..], &["--level", "10"], &["deb", "--from"]] {
+        let arguments: Vec<&OsStr> = wrong.iter().map(OsStr::new).collect();
+        assert_eq!(package(&arguments, folder.path()).status.code(), Some(2), "{wrong:?}");
+    }
 }
