@@ -273,7 +273,13 @@ fn array<'py>(py: Python<'py>, tensor: &Tensor, floats: FloatWidth) -> PyResult<
             let wide: Vec<f64> = elements.iter().map(|element| f64::from(*element)).collect();
             PyArray1::from_vec(py, wide).reshape(shape)?.into_any()
         }
-        Elements::Float(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),
+        Elements::Float(elements) => {
+            let array = PyArray1::from_slice(py, elements).reshape(shape)?.into_any();
+            match floats {
+                FloatWidth::Half => array.call_method1("astype", ("float16",))?,
+                _ => array,
+            }
+        }
         Elements::Int64(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),
         Elements::Int32(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),
         Elements::Int8(elements) => PyArray1::from_slice(py, elements).reshape(shape)?.into_any(),

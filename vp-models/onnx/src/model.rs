@@ -128,6 +128,7 @@ impl Model {
     /// Widths of the outputs' floats.
     pub(crate) fn output_floats(&self) -> Vec<FloatWidth> {
         let width = |value: &ValueInfoProto| match data_type(value) {
+            Ok(DataType::Float16) => FloatWidth::Half,
             Ok(DataType::Double) => FloatWidth::Double,
             _ => FloatWidth::Single,
         };

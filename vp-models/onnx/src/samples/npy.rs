@@ -166,6 +166,8 @@ fn rows_first(data: &[u8], shape: &[usize], width: usize) -> Vec<u8> {
 /// Width of floats in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FloatWidth {
+    /// 16 bits, for who reads a model's `FLOAT16`.
+    Half,
     /// 32 bits, as they are computed.
     #[default]
     Single,
@@ -180,22 +182,25 @@ pub fn written(tensor: &Tensor) -> Vec<u8> {
 
 /// The file of an array whose floats have this width.
 pub fn written_as(tensor: &Tensor, floats: FloatWidth) -> Vec<u8> {
-    let is_double = floats == FloatWidth::Double;
-    let kind = match tensor.element_type() {
-        ElementType::Float if is_double => "<f8",
-        ElementType::Float => "<f4",
-        ElementType::Int64 => "<i8",
-        ElementType::Int32 => "<i4",
-        ElementType::Int8 => "|i1",
-        ElementType::Uint8 => "|u1",
-        ElementType::Bool => "|b1",
+    let kind = match (tensor.element_type(), floats) {
+        (ElementType::Float, FloatWidth::Half) => "<f2",
+        (ElementType::Float, FloatWidth::Single) => "<f4",
+        (ElementType::Float, FloatWidth::Double) => "<f8",
+        (ElementType::Int64, _) => "<i8",
+        (ElementType::Int32, _) => "<i4",
+        (ElementType::Int8, _) => "|i1",
+        (ElementType::Uint8, _) => "|u1",
+        (ElementType::Bool, _) => "|b1",
     };
     let mut file = header::written(kind, &tensor.shape);
     match &tensor.elements {
-        Elements::Float(elements) if is_double => {
-            elements.iter().for_each(|it| file.extend(f64::from(*it).to_le_bytes()));
-        }
-        Elements::Float(elements) => elements.iter().for_each(|it| file.extend(it.to_le_bytes())),
+        Elements::Float(elements) => match floats {
+            FloatWidth::Half => {
+                elements.iter().for_each(|it| file.extend(f16::from_f32(*it).to_le_bytes()));
+            }
+            FloatWidth::Single => elements.iter().for_each(|it| file.extend(it.to_le_bytes())),
+            FloatWidth::Double => elements.iter().for_each(|it| file.extend(f64::from(*it).to_le_bytes())),
+        },
         Elements::Int64(elements) => elements.iter().for_each(|it| file.extend(it.to_le_bytes())),
         Elements::Int32(elements) => elements.iter().for_each(|it| file.extend(it.to_le_bytes())),
         Elements::Int8(elements) => file.extend(elements.iter().map(|it| it.cast_unsigned())),

@@ -55,12 +55,14 @@ mod tests {
             |name: &str, count: usize| outputs(Path::new(name), &[("a", &tensor), ("b", &tensor)][..count]);
         assert_eq!(npy::read(&written("out.npy", 1).unwrap()), Ok(tensor.clone()));
         assert_eq!(npz::read(&written("out.npz", 2).unwrap()).unwrap().len(), 2);
-        let double = [("a", &tensor, FloatWidth::Double)];
-        for name in ["out.npy", "out.npz"] {
-            let bytes = outputs_as(Path::new(name), &double).unwrap();
-            assert!(bytes.windows(5).any(|part| part == b"'<f8'"), "{name}");
+        for (width, kind) in [(FloatWidth::Half, b"'<f2'"), (FloatWidth::Double, b"'<f8'")] {
+            for name in ["out.npy", "out.npz"] {
+                let bytes = outputs_as(Path::new(name), &[("a", &tensor, width)]).unwrap();
+                assert!(bytes.windows(5).any(|part| part == kind), "{name}");
+            }
+            let alone = outputs_as(Path::new("out.npy"), &[("a", &tensor, width)]).unwrap();
+            assert_eq!(npy::read(&alone), Ok(tensor.clone()));
         }
-        assert_eq!(npy::read(&outputs_as(Path::new("out.npy"), &double).unwrap()), Ok(tensor.clone()));
         assert_eq!(written("out.npy", 2), Err(OutputError::Several(2)));
         assert_eq!(written("out.bin", 1), Err(OutputError::Format));
     }

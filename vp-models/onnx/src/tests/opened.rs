@@ -89,15 +89,17 @@ fn a_fixed_batch_is_taken_as_one_if_that_is_asked() {
 }
 
 #[test]
-fn outputs_keep_the_width_of_doubles() {
+fn outputs_keep_the_width_of_the_models_floats() {
     let folder = tempfile::tempdir().unwrap();
-    let mut graph = relu();
-    for output in &mut graph.output {
-        let tensor = output.r#type.as_mut().and_then(|of| of.tensor_type.as_mut()).unwrap();
-        tensor.elem_type = Some(11);
+    let widths = [(1, FloatWidth::Single), (10, FloatWidth::Half), (11, FloatWidth::Double)];
+    for (elem_type, width) in widths {
+        let mut graph = relu();
+        for output in &mut graph.output {
+            let tensor = output.r#type.as_mut().and_then(|of| of.tensor_type.as_mut()).unwrap();
+            tensor.elem_type = Some(elem_type);
+        }
+        assert_eq!(opened(&folder, graph, &[]).unwrap().output_floats, [width]);
     }
-    assert_eq!(opened(&folder, graph, &[]).unwrap().output_floats, [FloatWidth::Double]);
-    assert_eq!(opened(&folder, relu(), &[]).unwrap().output_floats, [FloatWidth::Single]);
 }
 
 #[test]
