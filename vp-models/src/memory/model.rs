@@ -12,6 +12,7 @@ use crate::bus::axi::{AxiConfig, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::rc::Rc;
 use vp_core::Sim;
 
@@ -175,7 +176,7 @@ impl MemoryModel {
         if !burst.is_power_of_two() || !(8..=4096).contains(burst) {
             return wrong("burst", burst.to_string(), "a power of two from 8 to 4096 bytes");
         }
-        if *range < u64::from(*burst) || traffic.offset.checked_add(*range).is_none() {
+        if *range < u64::from(*burst) || traffic.offset.unwrap_or(0).checked_add(*range).is_none() {
             return wrong("range", range.to_string(), "at least a burst, and within 64 bits");
         }
         if !(0.0..=1.0).contains(writes) {
@@ -220,18 +221,19 @@ pub(crate) struct Built {
 }
 
 impl MemoryModel {
-    /// Builds what is described, for the memory `name` from `base` on; nothing if there is only a latency.
+    /// Builds what is described, for the memory `name` at these addresses; nothing if there is only a latency.
     pub(crate) fn build(
         &self,
         sim: &Sim,
         name: &str,
-        base: u64,
+        addresses: Range<u64>,
         axi: &AxiConfig,
     ) -> Result<Option<Built>, ModelError> {
         if self.is_empty() {
             return Ok(None);
         }
         self.check()?;
+        let Range { start: base, end } = addresses;
         if let Some(config) = &self.litedram {
             let controller = LiteDram::new(sim, name, base, axi, config, 1);
             let place = controller.port(0);
@@ -246,11 +248,25 @@ impl MemoryModel {
         let system = MemorySystem::new(sim, name, period, base, self.levels(sim, name, axi)?);
         let depth = self.queue.unwrap_or(DEFAULT_QUEUE);
         let place: Rc<MasterPort> = system.place(&format!("{name}.nvdla"), depth, self.priority.unwrap_or(0));
+        let mut room = end - base;
         let masters = self.traffic.iter().map(|traffic| {
+            let offset = traffic.offset.unwrap_or_else(|| {
+                room = room.saturating_sub(traffic.range);
+                room
+            });
             let label = format!("{name}.{}", traffic.name);
             let own = system.place(&label, depth, traffic.priority);
             let (beat, config) = (axi.beat_bytes, traffic.clone());
-            let traffic = Traffic::start(sim, &label, period, base, beat, config, own, place.clone());
+            let traffic = Traffic::start(
+                sim,
+                &label,
+                period,
+                base.wrapping_add(offset),
+                beat,
+                config,
+                own,
+                place.clone(),
+            );
             (label, traffic)
         });
         let masters = masters.collect();

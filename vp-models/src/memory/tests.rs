@@ -86,7 +86,7 @@ fn run(model: &MemoryModel, axi: AxiConfig, readers: &[Vec<Line>], writers: &[Ve
     let ram = Rc::new(Ram::new(0..BYTES));
     let filled: Vec<u8> = (0..BYTES / 2).map(byte_at).collect();
     ram.write(0, &filled).unwrap();
-    let built = model.build(&sim, "axi", 0, &axi).unwrap();
+    let built = model.build(&sim, "axi", 0..BYTES, &axi).unwrap();
     let timed = built.as_ref().map(|built| built.place.clone());
     let interconnect = Interconnect::timed_by(&sim, "axi", axi, ram.clone(), timed);
     let read: Rc<RefCell<Vec<Vec<u8>>>> = Rc::new(RefCell::new(vec![Vec::new(); readers.len()]));

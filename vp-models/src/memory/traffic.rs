@@ -39,9 +39,14 @@ pub struct TrafficConfig {
     /// Bytes from one burst to the next, if strided.
     #[serde(default = "default_stride", deserialize_with = "crate::units::size")]
     pub stride: u64,
-    /// First byte of the range, from the start of the memory.
-    #[serde(default, deserialize_with = "crate::units::size")]
-    pub offset: u64,
+    /// First byte of the range, from the start of the memory; its last bytes if absent, below those of the generators before, and so
+    /// apart from what a network puts at the start.
+    #[serde(
+        default,
+        deserialize_with = "crate::units::optional_size",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub offset: Option<u64>,
     /// Bytes of the range.
     #[serde(default = "default_range", deserialize_with = "crate::units::size")]
     pub range: u64,
@@ -89,7 +94,8 @@ pub(crate) struct Traffic {
     sim: Sim,
     period: Time,
     beat_bytes: u32,
-    base: u64,
+    /// First address of its range.
+    first: u64,
     config: TrafficConfig,
     source: Source,
     own: Rc<MasterPort>,
@@ -110,7 +116,7 @@ impl Traffic {
         sim: &Sim,
         name: &str,
         period: Time,
-        base: u64,
+        first: u64,
         beat_bytes: u32,
         config: TrafficConfig,
         own: Rc<MasterPort>,
@@ -120,7 +126,7 @@ impl Traffic {
             sim: sim.clone(),
             period,
             beat_bytes,
-            base,
+            first,
             source: sim.source(name, SourceKind::Transfers),
             own,
             beside,
@@ -165,7 +171,7 @@ impl Traffic {
             self.next.set(next + interval);
             self.sim.wait_until(next).await;
             let write = self.random.borrow_mut().random_bool(self.config.writes);
-            let address = self.base.wrapping_add(self.config.offset + self.step());
+            let address = self.first.wrapping_add(self.step());
             let id = loop {
                 let free = self.under_way.borrow().iter().position(Option::is_none);
                 match free {
@@ -228,7 +234,7 @@ impl Traffic {
             sim: _,
             period: _,
             beat_bytes: _,
-            base: _,
+            first: _,
             config,
             source: _,
             own: _,

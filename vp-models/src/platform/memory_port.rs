@@ -143,7 +143,7 @@ impl MemoryPort {
         ram: Ram,
         model: &MemoryModel,
     ) -> Result<MemoryPort, ModelError> {
-        let built = model.build(sim, name, ram.range().start, &config)?;
+        let built = model.build(sim, name, ram.range(), &config)?;
         let ram = Rc::new(ram);
         let (outside, faults, has_faults) = Default::default();
         let switch = Rc::new(Switch { ram, outside, faults, has_faults });
