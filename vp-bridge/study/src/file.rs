@@ -3,8 +3,8 @@
 use super::energy::Coefficients;
 use super::named_once::{self, Section};
 use super::places::{Places, is_value};
-use super::point::{Chosen, Point};
-use super::quantity::Quantity;
+use super::point::{self, Chosen, Point};
+use super::quantity::{Quantity, time_and_number};
 use super::search::{self, Goal, Search};
 use super::sweep::{Assignment, Product};
 use serde::Deserialize;
@@ -193,7 +193,8 @@ impl Study {
         study.check_named_once()?;
         study.multiply(&products)?;
         // Both are tables, and what is wrong says of which section.
-        let in_report = |key, why| TextError { within: String::new(), ..wrong(key, why) };
+        let in_report = |key: &str, why: String| TextError { within: String::new(), ..wrong(key, why) };
+        study.check_units(&in_report)?;
         study.check_chosen().map_err(|why| in_report("report.chosen", why))?;
         study.add_ideals().map_err(|why| in_report("report.ideal", why))?;
         if let Some(Search { names, goal, .. }) = &study.search {
@@ -222,6 +223,34 @@ impl Study {
             section("search", "searches", searched.map(String::as_str).collect()),
         ];
         named_once::check(&sections, &self.places)
+    }
+
+    /// Refuses times beside numbers of clock cycles: on one axis they would be shown in one unit.
+    fn check_units(&self, in_report: &impl Fn(&str, String) -> TextError) -> Result<(), TextError> {
+        let ideal = flat(self.report.ideal.clone());
+        for name in &self.varied {
+            let values = || self.points.iter().filter_map(|point| point.get(name));
+            if let Some((time, number)) = time_and_number(values()) {
+                let line = self.places.parameter(name, &point::text(number)).map(|place| place.line);
+                let why = format!(
+                    "{name} is {time} and {number}: a time, and a number of clock cycles; give all of one kind"
+                );
+                return Err(TextError { line, ..TextError::whole(why) });
+            }
+            let chosen = self.report.chosen.all().map(|(of, value)| ("chosen", of, value));
+            let ideal = ideal.iter().map(|(of, value)| ("ideal", of.as_str(), value));
+            for (key, _, value) in chosen.chain(ideal).filter(|(_, of, _)| of == name) {
+                if time_and_number(values().chain([value])).is_some() {
+                    let example = values().next().map(Value::to_string).unwrap_or_default();
+                    let why = format!(
+                        "[report] {key} = {{ \"{name}\" = {value} }}: a time and a number of clock cycles are two kinds, and \
+                         [sweep] has such as {example}"
+                    );
+                    return Err(in_report(&format!("report.{key}"), why));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Refuses to look closely at values of what no point has.
@@ -472,6 +501,33 @@ mod tests {
         );
         // What a second product leaves out is fixed there.
         assert!(study("name = 's'\n[[sweep]]\nx = [1, 2]\n[[sweep]]\nx = 3\ny = 4").is_ok());
+    }
+
+    #[test]
+    fn times_beside_numbers_of_cycles_are_refused() {
+        let refusal = |latencies: &str, report: &str| {
+            let text = format!(
+                "name = 's'\n[sweep]\nnetwork = 'a'\n'dbb0.read_latency' = {latencies}\n[report]\n{report}\n"
+            );
+            Study::parse(&text, Path::new("")).map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            refusal("['50 ns', 100]", "").unwrap_err(),
+            "line 4: dbb0.read_latency is \"50 ns\" and 100: a time, and a number of clock cycles; give all of one kind"
+        );
+        for (latencies, report, of) in [
+            ("['50 ns', '1 us']", "ideal = { 'dbb0.read_latency' = 1 }", "ideal"),
+            ("[50, 100]", "chosen = { 'dbb0.read_latency' = '60 ns' }", "chosen"),
+        ] {
+            let told = refusal(latencies, report).unwrap_err();
+            assert!(told.starts_with(&format!("line 6: [report] {of} = ")), "{told}");
+        }
+        for (latencies, report) in [
+            ("['50 ns', '1 us']", "ideal = { 'dbb0.read_latency' = '1 ns' }"),
+            ("[50, 100]", "chosen = { 'dbb0.read_latency' = 60 }"),
+        ] {
+            refusal(latencies, report).unwrap();
+        }
     }
 
     #[test]

@@ -53,6 +53,21 @@ impl Quantity {
     }
 }
 
+/// Returns a time and a number among the values of one parameter, if there are both: a number there counts clock cycles.
+pub(super) fn time_and_number<'a>(
+    values: impl IntoIterator<Item = &'a Value>,
+) -> Option<(&'a Value, &'a Value)> {
+    let (mut time, mut number) = (None, None);
+    for value in values {
+        match Quantity::of(value).map(|quantity| quantity.kind) {
+            Some(QuantityKind::Time) => time = time.or(Some(value)),
+            Some(_) => number = number.or(Some(value)),
+            None => {}
+        }
+    }
+    time.zip(number)
+}
+
 /// Bytes of a size with a unit.
 pub(super) fn size(text: &str) -> Option<u64> {
     let has_unit = text.contains(|it: char| it.is_ascii_alphabetic());
