@@ -8,9 +8,46 @@ use super::{
 use std::collections::{HashMap, HashSet};
 use vp_models::toml_text::TextError;
 
-/// The columns that say what a layer is; others are passed over.
+/// Columns that each sheet has. Others are passed over but for those of a pooling.
+const NEEDED: [&str; 12] = [
+    "layer",
+    "in_channels",
+    "in_height",
+    "in_width",
+    "out_channels",
+    "kernel_height",
+    "kernel_width",
+    "stride_y",
+    "stride_x",
+    "out_height",
+    "out_width",
+    "pool",
+];
+
+/// The columns, by the names in the first line.
 struct Columns<'a> {
     header: Vec<&'a str>,
+}
+
+impl Columns<'_> {
+    /// Refuses a first line without a column that each sheet has.
+    fn check(&self) -> Result<(), TextError> {
+        let lacking: Vec<String> = NEEDED
+            .iter()
+            .filter(|needed| !self.header.contains(needed))
+            .map(|name| format!("`{name}`"))
+            .collect();
+        match lacking.as_slice() {
+            [] => Ok(()),
+            [one] => {
+                Err(TextError { line: Some(1), ..TextError::whole(format!("there is no column {one}")) })
+            }
+            more => Err(TextError {
+                line: Some(1),
+                ..TextError::whole(format!("there are no columns {}", more.join(", ")))
+            }),
+        }
+    }
 }
 
 /// One row.
@@ -27,9 +64,9 @@ impl Row<'_> {
 
     fn text(&self, column: &str) -> Result<&str, TextError> {
         let place = self.columns.header.iter().position(|header| *header == column);
-        place
-            .and_then(|place| self.cells.get(place).copied())
-            .ok_or_else(|| self.refuse(format!("there is no column `{column}`")))
+        let place = place.ok_or_else(|| self.refuse(format!("there is no column `{column}`")))?;
+        let cell = self.cells.get(place).copied();
+        cell.ok_or_else(|| self.refuse(format!("the row ends before its column `{column}`")))
     }
 
     fn number(&self, column: &str) -> Result<u32, TextError> {
@@ -38,7 +75,14 @@ impl Row<'_> {
     }
 
     fn is(&self, column: &str) -> Result<bool, TextError> {
-        Ok(self.text(column)?.eq_ignore_ascii_case("true"))
+        match self.text(column)?.to_ascii_lowercase().as_str() {
+            "true" | "1" => Ok(true),
+            "false" | "0" | "" => Ok(false),
+            _ => {
+                let text = self.text(column)?;
+                Err(self.refuse(format!("`{column}` is `{text}`, where TRUE, FALSE, 1 or 0 would be right")))
+            }
+        }
     }
 
     /// Height and width are written in this order.
@@ -64,9 +108,11 @@ pub(super) fn network(name: &str, text: &str, options: &Options) -> Result<Netwo
         let why = "a sheet says the input of each layer: the first one's cannot have another size";
         return Err(TextError::whole(why));
     }
-    let mut lines = text.lines().enumerate();
+    // Spreadsheets put a byte order mark before UTF-8.
+    let mut lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate();
     let header = lines.next().map_or(Vec::new(), |(_, line)| line.split(',').map(str::trim).collect());
     let columns = Columns { header };
+    columns.check()?;
     let input = Shape { width: 1, height: 1, channels: 1 };
     let precision = options.precision.unwrap_or_default();
     let compression = Compression::of(options.zeros);
@@ -211,6 +257,35 @@ mod tests {
         let network = network("sheet", &format!("{HEADER}{rows}"), &Options::default()).unwrap();
         let names: Vec<&str> = network.layers.iter().map(|layer| layer.name.as_str()).collect();
         assert_eq!(names, ["a", "a (3)", "a (2)", "a (4)", "a (5)", "b"]);
+    }
+
+    #[test]
+    fn pooling_is_said_by_true_or_false() {
+        let layers = |pool: &str| {
+            let header = HEADER.replace(
+                "pool",
+                "pool,pool_height,pool_width,pool_stride_y,pool_stride_x,pooled_height,pooled_width",
+            );
+            let sheet = format!("\u{feff}{header}a,8,8,8,8,8,8,1,1,1,1,{pool},2,2,2,2,4,4\n");
+            network("sheet", &sheet, &Options::default()).map(|network| network.layers.len())
+        };
+        for (pool, count) in [("TRUE", 2), ("true", 2), ("1", 2), ("False", 1), ("0", 1), ("", 1)] {
+            assert_eq!(layers(pool).unwrap(), count, "{pool}");
+        }
+        let why = layers("max").unwrap_err().to_string();
+        assert_eq!(why, "line 2: `pool` is `max`, where TRUE, FALSE, 1 or 0 would be right");
+    }
+
+    #[test]
+    fn columns_and_cells_that_lack_are_named() {
+        let why =
+            network("sheet", "layer,in_height,in_width,in_channels,out_channels,pool\n", &Options::default());
+        assert_eq!(
+            why.unwrap_err().to_string(),
+            "line 1: there are no columns `kernel_height`, `kernel_width`, `stride_y`, `stride_x`, `out_height`, `out_width`"
+        );
+        assert_eq!(refusal("a,8,8,8,8,8,8,1,1,1\n"), "line 2: the row ends before its column `stride_x`");
+        assert_eq!(refusal("a,8,8,8,8,8,8,1,1,1,1,1\n"), "line 2: there is no column `pool_width`");
     }
 
     #[test]
