@@ -101,6 +101,13 @@ def test_functions_take_wrong_arguments_with_a_sentence(tmp_path: Path, monkeypa
             wrongly(call, **given)
 
 
+def test_a_memory_behind_a_port_that_is_not_there_is_refused(serve: Serve) -> None:
+    address = serve("--platform", "nv_small")
+    for port in ("dbb1", "csb0", "sram0"):
+        with pytest.raises(vp.ConnectError, match=f"no memory port `{port}`, it has `dbb0`"):
+            vp.connect(address, own_memory={port: np.zeros(16, np.uint8)})
+
+
 def test_what_a_device_or_memory_gives_is_checked(serve: Serve, tmp_path: Path) -> None:
     address = serve("--platform", "nv_small")
     for gives in (None, "text", b"", b"too much of it", 5):

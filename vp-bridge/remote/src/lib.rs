@@ -189,6 +189,12 @@ impl RemoteHost {
             .filter(|(_, port)| is_memory(port))
             .map(|(id, port)| (id, port.clone()))
             .collect();
+        if let Some((name, _)) = own.iter().find(|(name, _)| ports.iter().all(|(_, port)| port.name != *name))
+        {
+            let there: Vec<String> = ports.iter().map(|(_, port)| format!("`{}`", port.name)).collect();
+            let why = format!("the platform has no memory port `{name}`, it has {}", there.join(", "));
+            return Err(HostError::Refused(why));
+        }
         let budget = Arc::new(MemoryBudget::new(memory_limit));
         for (id, port) in ports {
             match memory {

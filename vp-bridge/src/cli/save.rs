@@ -47,9 +47,14 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     // All comes in answers.
     options.share = false;
     let mut client = Client::connect(&args.connect, &options, ()).map_err(Failure::connection)?;
-    if args.shared.is_none() && client.status().is_ok_and(|status| status.sessions == 1) {
+    if client.status().is_ok_and(|status| status.sessions == 1) {
+        // With its last session a platform ends.
         let what = "nobody else is at this platform: the server has made it for this session, or all others have gone";
-        return Err(Failure::new(what).hint("name the shared platform that is meant: --shared NAME"));
+        return Err(Failure::new(match &args.shared {
+            Some(name) => format!("`{name}`: {what}"),
+            None => what.to_owned(),
+        })
+        .hint("--shared NAME says which is meant; vp status --connect ADDR lists those that are there"));
     }
     let until = Instant::now() + Duration::from_secs(args.wait);
     if client.welcome().time_mode == TimeMode::Lockstep {

@@ -149,6 +149,21 @@ fn what_is_saved_counts_in_the_platforms_memory() {
     host.load(Memory::Primary, 0x8000_0000, &bytes).unwrap();
 }
 
+/// A mistyped name would be a new platform's.
+#[test]
+fn a_platform_that_nobody_is_at_is_not_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lba.vpsv");
+    let served = Served::tcp();
+    let mut host = served.join(lab());
+    run(&copy(5, 5, 8), &mut host);
+    for name in [Some("lba"), None] {
+        let told = said(&save(&served.address, name, &file));
+        assert!(told.contains("nobody else is at this platform") && told.contains("vp status"), "{told}");
+        assert!(!file.exists());
+    }
+}
+
 #[test]
 fn a_saved_platform_larger_than_the_file_may_be_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -52,7 +52,7 @@ def connect(
         ca: a PEM file with the certificate of the authority whose servers are trusted.
         certificate: a PEM file with this side's own certificate.
         key: the PEM file of its key.
-        platform: the server's shared platform of that name; without, a fresh one.
+        platform: the server's shared platform of that name; without, a fresh one, at power-on also where the server goes on from a saved platform.
         time_mode: how simulated time moves: ``lockstep`` is reproducible, ``free`` is not.
         own_memory: keep the memory on this side: the device's bursts come over the session, while a call waits. `True`: RAM. A `dict` of ports, such as
             ``{"dbb0": memory}``: what is behind them, see `OwnMemory`.
