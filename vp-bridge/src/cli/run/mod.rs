@@ -30,10 +30,10 @@ pub(super) use self::tensors::inputs;
 use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
 use super::memory_limit;
-use super::platform_args::DEFAULT_PLATFORM;
+use super::platform_args::{DEFAULT_PLATFORM, nvdla};
 use super::rtl::RtlTable;
 use super::text;
-use super::{Failure, Verdict, standard, terminal};
+use super::{Failure, Verdict, out, standard, terminal};
 use indicatif::ProgressBar;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,8 @@ const MOST_INPUT: u64 = 1 << 30;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Traces, loadables, networks or jobs to run [default: a built-in layer; on an FPGA AI Suite IP the digits network]
+    /// Traces, loadables, networks or jobs to run [default: a built-in layer; on an FPGA AI Suite IP, and an NVDLA of other atoms, the digits
+    /// network]
     ///
     /// Traces: scripts (.cfg, .txn), recordings of a driver (.trace), register logs (.jsonl, or sc.log of the vendor's virtual
     /// platform), and folders with them at any depth. Loadables of the vendor's compiler (.nvdla, …_fbuf): without --platform each runs
@@ -203,6 +204,9 @@ impl PlacementArgs {
 
 /// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
 pub(super) const BUILT_IN: &str = "sdp_pdp_batchnorm_relu_maxpool_16x16x16";
+
+/// Bytes of a memory atom for which the built-in layer is.
+const BUILT_IN_ATOM: u32 = 8;
 
 /// Text of a file of the built-in layer, as it lies in the repository.
 macro_rules! built_in_file {
@@ -357,10 +361,13 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     if args.traces.is_empty() && asked(args)? == Some(Device::Suite) {
         return suite::main(suite::built_in()?, args);
     }
+    if args.traces.is_empty() && !fits_built_in(args)? {
+        return network::main(&Named::BuiltIn("digits".to_owned()), args);
+    }
     let mut tables = Tables { given: args.rtl_table.clone(), read: HashMap::new() };
     if args.traces.is_empty() {
         let trace = built_in()?;
-        let chosen = Chosen { platform: DEFAULT_PLATFORM.to_owned(), why: None };
+        let chosen = Chosen { platform: DEFAULT_PLATFORM.to_owned(), why: None, is_default: true };
         let run =
             Run::of(BUILT_IN, DEFAULT_PLATFORM, || play(&trace, &chosen, (args, &args.host), &mut tables));
         return one(run, args);
@@ -371,7 +378,13 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
         tensors::check(&trace, args.output.as_deref())?;
         let chosen = platform::of(source, &trace);
         let play = || play(&trace, &chosen, (args, &args.host), &mut tables);
-        return one(Run::of(&source.name, &chosen.platform, play), args);
+        let verdict = one(Run::of(&source.name, &chosen.platform, play), args)?;
+        let is_default =
+            chosen.is_default && args.host.platform.platform.is_none() && args.host.connect.is_none();
+        if verdict == Verdict::Wrong && is_default && !args.results.json && !args.takes_standard_output()? {
+            out::println!("       it ran on {}, the default: --platform names another", chosen.platform);
+        }
+        return Ok(verdict);
     }
     if !args.input.is_empty() || args.output.is_some() {
         return Err(Failure::new("--input and --output are for one loadable"));
@@ -430,6 +443,15 @@ fn asked(args: &Args) -> Result<Option<Device>, Failure> {
         }
     };
     Ok(Some(if is_suite { Device::Suite } else { Device::Nvdla }))
+}
+
+/// Returns true if the platform has the atoms that the built-in layer is for; a network is planned for any.
+fn fits_built_in(args: &Args) -> Result<bool, Failure> {
+    if args.host.connect.is_some() {
+        return Ok(true);
+    }
+    let description = args.host.platform.description(DEFAULT_PLATFORM)?;
+    Ok(nvdla(&description)?.config.internal_dma_bytes() == BUILT_IN_ATOM)
 }
 
 pub(super) fn built_in() -> Result<Trace, Failure> {

@@ -10,17 +10,22 @@ use vp_models::platform::Description;
 pub(in crate::cli) struct Chosen {
     pub(in crate::cli) platform: String,
     pub(super) why: Option<String>,
+    /// True if nothing about the trace says which configuration it is for.
+    pub(super) is_default: bool,
 }
 
 /// The platform of a trace. A loadable runs where it fits.
 pub(in crate::cli) fn of(source: &TraceSource, trace: &Trace) -> Chosen {
     let Body::Loadable { loadable, .. } = trace.body() else {
-        return Chosen { platform: platform_of(source).to_owned(), why: None };
+        let is_default = known_configuration(source).is_none();
+        return Chosen { platform: platform_of(source).to_owned(), why: None, is_default };
     };
     match of_loadable(Some(source), loadable) {
-        Ok(fit::Choice { platform, why }) => Chosen { platform: platform.to_owned(), why: Some(why) },
+        Ok(fit::Choice { platform, why }) => {
+            Chosen { platform: platform.to_owned(), why: Some(why), is_default: false }
+        }
         // What is wrong is told when it is run.
-        Err(_) => Chosen { platform: platform_of(source).to_owned(), why: None },
+        Err(_) => Chosen { platform: platform_of(source).to_owned(), why: None, is_default: false },
     }
 }
 
@@ -47,10 +52,12 @@ pub(in crate::cli) fn of_loadable(
     fit::choose(loadable, &hints)
 }
 
-/// The built-in platform that the folder of a trace names.
+/// The built-in platform that the folder of a trace names, or the default.
 pub(in crate::cli) fn platform_of(source: &TraceSource) -> &str {
-    match source.configuration.as_deref() {
-        Some(name) if Description::named(name).is_ok() => name,
-        _ => DEFAULT_PLATFORM,
-    }
+    known_configuration(source).unwrap_or(DEFAULT_PLATFORM)
+}
+
+/// The built-in platform that the folder of a trace names.
+fn known_configuration(source: &TraceSource) -> Option<&str> {
+    source.configuration.as_deref().filter(|name| Description::named(name).is_ok())
 }
