@@ -31,6 +31,41 @@ fn the_same_network_without_arithmetic_takes_the_same_cycles_and_says_so() {
     assert!(timed.contains("zeros") && !timed.contains("FNV"), "{timed}");
 }
 
+#[test]
+fn a_networks_bytes_are_neither_read_nor_written_as_arrays() {
+    let folder = tempfile::tempdir().unwrap();
+    let [array, output] = ["input.npy", "output.npy"].map(|name| folder.path().join(name));
+    std::fs::write(&array, b"\x93NUMPY\x01\x00\x06\x00{   }\n").unwrap();
+    let (array, output) = (array.to_str().unwrap(), output.to_str().unwrap());
+    for (arguments, why) in [
+        (
+            ["run", "digits", "--input", array].as_slice(),
+            "an array of NumPy, where a network takes its elements",
+        ),
+        (&["run", "digits", "--output", output], "no array of NumPy"),
+        (&["run", "digits", "--timed", "--output", "bytes"], "--timed computes nothing"),
+    ] {
+        let (ended, _, error) = vp(arguments);
+        assert!(!ended.status.success() && error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn the_default_layer_fits_its_platform() {
+    let (output, text, error) = vp(&["run", "--platform", "nv_large"]);
+    assert!(output.status.success(), "{error}");
+    assert!(text.contains("digits"), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let name = "conv_3x3_bias_relu_6x5x70x40";
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/nv_large").join(name);
+    for entry in std::fs::read_dir(source).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+    }
+    let (output, text, _) = vp(&["run", folder.path().to_str().unwrap()]);
+    assert!(!output.status.success() && text.contains("it ran on nv_small, the default"), "{text}");
+}
+
 /// docs/memory.md, "What is seen".
 #[test]
 fn memories_with_a_time_of_their_own_have_a_line_each() {

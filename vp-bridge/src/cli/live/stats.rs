@@ -39,6 +39,10 @@ fn interval(text: &str) -> Result<Duration, String> {
 pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let mut look = args.look.which.look(&args.look.connect)?;
     let mut before = read(&mut look, args)?;
+    if before.is_empty() && args.watch.is_none() {
+        return Err(Failure::new(format!("no counter whose name begins with `{}` has counted", args.prefix))
+            .hint("without a name all are shown; those of layers are there once one has run"));
+    }
     show(args, &before, &[])?;
     let Some(interval) = args.watch else { return Ok(Verdict::Right) };
     loop {

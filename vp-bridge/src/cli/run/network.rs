@@ -20,6 +20,7 @@ use vp_host::network::{
 use vp_host::{Bounds, Memory};
 use vp_models::platform::{Arithmetic, Description};
 use vp_models::toml_text::TextError;
+use vp_onnx::samples::npy::is_npy;
 use vp_study::energy::Coefficients;
 
 /// The port of SRAM.
@@ -37,6 +38,14 @@ pub(super) fn size(text: &str) -> Result<[u32; 2], String> {
 pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     if args.model.is_given() {
         return Err(only_for_models());
+    }
+    // A name that says another format than the bytes would have.
+    if let Some(file) = &args.output
+        && file.extension().is_some_and(|extension| extension == "npy" || extension == "npz")
+    {
+        let why = "a network's output is its elements alone, no array of NumPy";
+        return Err(Failure::new(format!("{}: {why}", file.display()))
+            .hint("name it otherwise, and read it with numpy.fromfile"));
     }
     let network = named.load(&args.reading.options())?;
     let prepare = |_: &Description| {
@@ -89,6 +98,9 @@ pub(super) fn run(
 
 fn run_prepared(named: &Named, prepare: &Prepare<'_>, args: &Args) -> Result<Verdict, Failure> {
     let began = Instant::now();
+    if args.timed && args.output.is_some() {
+        return Err(Failure::new("--timed computes nothing that --output could have"));
+    }
     let coefficients = args.energy.as_deref().map(coefficients).transpose()?;
     if coefficients.is_some() && args.host.connect.is_some() {
         return Err(Failure::new(
@@ -217,6 +229,12 @@ pub(in crate::cli) fn input(network: &Network, files: &[PathBuf]) -> Result<Vec<
     let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
     let expected = network.input_bytes();
     let bytes = standard::read("--input", file, MOST_INPUT).map_err(|error| wrong(error.to_string()))?;
+    if is_npy(&bytes) {
+        let why = "an array of NumPy, where a network takes its elements alone, ordered by line, column and channel";
+        return Err(
+            wrong(why.to_owned()).hint("array.tofile(FILE) writes those; a model (.onnx) takes arrays")
+        );
+    }
     if bytes.len() != expected {
         let [found, expected] = [bytes.len(), expected].map(grouped);
         let why = format!("{found} bytes; {} of {} takes {expected}", network.name, network.input);
