@@ -64,7 +64,13 @@ fn every_counter_of_a_run_is_explained_and_every_explained_counter_is_one_of_a_r
         nvdla(&[]),
         nvdla(&["dbb0.sram.banks=2"]),
         nvdla(&[dram, "dbb0.cache.sets=1", "dbb0.cache.ways=1", "dbb0.traffic.cpu.rate=3_000_000_000"]),
-        nvdla(&[dram, "dbb0.traffic.cpu.rate=3_000_000_000", "dbb0.traffic.cpu.writes=0.5"]),
+        // Reads find writes of the other master where both are in one range.
+        nvdla(&[
+            dram,
+            "dbb0.traffic.cpu.rate=3_000_000_000",
+            "dbb0.traffic.cpu.writes=0.5",
+            "dbb0.traffic.cpu.offset=0",
+        ]),
         nvdla(&[
             dram,
             "dbb0.dram.timing.tREFI=600",
