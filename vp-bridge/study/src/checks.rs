@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn what_is_right_is_not_told() {
         assert_eq!(
-            checked("name = 's'\n[sweep]\nnetwork = 'digits'\n'dbb0.read_latency' = [10, '20 ns']\n"),
+            checked("name = 's'\n[sweep]\nnetwork = 'digits'\n'dbb0.read_latency' = ['10 ns', '20 ns']\n"),
             [""; 0]
         );
     }
