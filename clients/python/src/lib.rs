@@ -41,7 +41,7 @@ mod _native {
     #[pymodule_export]
     use super::partner::Partner;
     #[pymodule_export]
-    use super::programs::{digits_samples, network_names, run_network, run_trace};
+    use super::programs::{digits_samples, network_names, platform_of_trace, run_network, run_trace};
     #[pymodule_export]
     use super::study::study;
 }

@@ -1,6 +1,6 @@
 //! Programs of a CPU that are made in Rust: networks, the vendor's traces, and loadables.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use vp_host::network::{
     RunError, digits,
 };
 use vp_host::trace::player::{self, Outcome, PlayError, PlayOptions};
-use vp_host::trace::{Body, Trace};
+use vp_host::trace::{Body, Trace, TraceSource, discover, platform_of};
 use vp_host::{DriverError, Host as _, Memory};
 use vp_models::occupancy::Work;
 use vp_models::platform::{Arithmetic, Description};
@@ -255,10 +255,7 @@ pub(crate) fn run_trace<'py>(
     path: PathBuf,
     inputs: Option<Vec<Vec<u8>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    if !path.exists() {
-        return Err(errors::file(&path, &std::io::ErrorKind::NotFound.into()));
-    }
-    let mut trace = Trace::load(&path).map_err(errors::description)?;
+    let mut trace = Trace::load(&only_source(&path)?.script).map_err(errors::description)?;
     if let Some(inputs) = inputs {
         give(&mut trace, inputs)?;
     }
@@ -267,6 +264,29 @@ pub(crate) fn run_trace<'py>(
         player::play(&trace, session, &map, &PlayOptions::default()).map_err(|error| not_played(&error))
     })?;
     outcome(py, &done)
+}
+
+/// The trace of a file, or of a folder that has one.
+fn only_source(path: &Path) -> PyResult<TraceSource> {
+    if !path.exists() {
+        return Err(errors::file(path, &std::io::ErrorKind::NotFound.into()));
+    }
+    let mut sources = discover(path).map_err(errors::description)?;
+    match sources.len() {
+        1 => Ok(sources.remove(0)),
+        several => {
+            let why = format!("{}: {several} traces are there, and one is played", path.display());
+            Err(errors::of("DescriptionError", why))
+        }
+    }
+}
+
+/// The built-in platform of a trace or a loadable, as `vp run` chooses it.
+#[pyfunction]
+pub(crate) fn platform_of_trace(path: PathBuf) -> PyResult<String> {
+    let source = only_source(&path)?;
+    let trace = Trace::load(&source.script).map_err(errors::description)?;
+    Ok(platform_of(&source, &trace).platform)
 }
 
 /// Gives a loadable its inputs.

@@ -68,6 +68,15 @@ def test_a_trace_is_played_and_judged(platform: vp.Platform) -> None:
     assert [layer.unit for layer in platform.layers()]
 
 
+def test_a_trace_without_a_platform_runs_on_its_own(tmp_path: Path) -> None:
+    large = LAYER.parents[2] / "nv_large" / "conv_3x3_bias_relu_6x5x70x40"
+    assert vp.run_trace(large).passed
+    assert vp.run_trace(large / "conv_3x3_bias_relu_6x5x70x40.cfg").passed
+    assert vp.run_trace(LAYER).passed
+    with pytest.raises(vp.DescriptionError, match="traces are there, and one is played"):
+        vp.run_trace(LAYER.parents[1])
+
+
 def test_a_trace_that_is_not_there_is_pythons_own_error(platform: vp.Platform, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         vp.run_trace(tmp_path / "none.cfg", platform)

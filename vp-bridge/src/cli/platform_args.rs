@@ -5,6 +5,7 @@ use clap::Args;
 use std::path::Path;
 use std::str::FromStr;
 use vp_core::Time;
+pub(super) use vp_host::trace::{DEFAULT_PLATFORM, NETWORK_PLATFORM};
 use vp_models::bus::axi::{Drawn, Latency};
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::memory::MemoryModel;
@@ -14,12 +15,6 @@ use vp_models::nvdla::rtl_tree::RtlTree;
 use vp_models::platform::{Description, DeviceDescription, MemoryDescription, NvdlaDescription};
 use vp_models::toml_text::TextError;
 use vp_models::units::{cycles, parse_rate};
-
-/// Platform that is taken if none is chosen.
-pub(super) const DEFAULT_PLATFORM: &str = "nv_small";
-
-/// Platform that is taken for a network if none is chosen.
-pub(super) const NETWORK_PLATFORM: &str = "nv_large";
 
 /// Options that choose a platform and override its memory.
 #[derive(Debug, Clone, Default, Args)]

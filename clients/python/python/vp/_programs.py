@@ -321,8 +321,8 @@ def run_trace(path: str | os.PathLike[str], platform: BasePlatform | None = None
     """Plays a trace and judges it: a script (``.cfg``, ``input.txn``), a recording of a driver (``.trace``), a log of registers (``.jsonl``).
 
     Args:
-        path: the script.
-        platform: where: a fresh one; without, an ``nv_small`` of its own.
+        path: the script, or a folder with one.
+        platform: where: a fresh one; without, one of its own: that of its folder's name, or ``nv_small``.
 
     Raises:
         DescriptionError: the trace cannot be read, or names what the platform has not.
@@ -341,16 +341,13 @@ def run_loadable(
 
     Args:
         path: the loadable, ``.nvdla``.
-        platform: where: a fresh one; without, an ``nv_full`` of its own.
+        platform: where: a fresh one; without, one of its own that the loadable fits.
         inputs: its inputs: elements in ``[channel, line, column]``, or the memory as it is; without, zeros. An array is one input.
 
     Raises:
         DescriptionError: the loadable cannot be read.
         ProgramError: an input has another size, or the platform does not fit.
     """
-    if platform is None:
-        with Platform("nv_full") as own:
-            return _play(path, own, inputs)
     return _play(path, platform, inputs)
 
 
@@ -360,7 +357,7 @@ def _play(
     inputs: Sequence[npt.ArrayLike] | npt.NDArray[Any] | None,
 ) -> TraceRun:
     if platform is None:
-        with Platform("nv_small") as own:
+        with Platform(_native.platform_of_trace(os.fspath(path))) as own:
             return _play(path, own, inputs)
     expect(platform, BasePlatform, "platform")
     each = [inputs] if isinstance(inputs, np.ndarray) else inputs

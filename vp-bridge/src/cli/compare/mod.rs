@@ -14,7 +14,7 @@ use std::sync::mpsc;
 use vp_core::Time;
 use vp_host::LocalHost;
 use vp_host::trace::player::{self, Outcome, PlayOptions};
-use vp_host::trace::{Trace, discover};
+use vp_host::trace::{Trace, discover, platform_of};
 use vp_host::{Host, Statistics, Warning};
 use vp_hub::{Clock, Hub, LinkedPort, PinEvent, PortId, Role, TimeMode};
 use vp_models::platform::{Description, DeviceDescription, Platform, Port};
@@ -24,7 +24,7 @@ use super::memory_limit;
 use super::observing::ObserveArgs;
 use super::parts::PartArgs;
 use super::platform_args::{DEFAULT_PLATFORM, PlatformArgs};
-use super::run::{BUILT_IN, built_in, platform};
+use super::run::{BUILT_IN, built_in};
 use super::{Failure, Verdict};
 use difference::Recorded;
 pub(super) use transactions::Content;
@@ -110,7 +110,7 @@ fn compare_traces(
     let mut different = 0;
     for source in &sources {
         let trace = Trace::load(&source.script).map_err(Failure::new)?;
-        let description = platforms.description(&platform::of(source, &trace).platform)?;
+        let description = platforms.description(&platform_of(source, &trace).platform)?;
         let compared = compare(&source.name, &trace, &description, args)?;
         different += usize::from(show(&compared)? == Verdict::Wrong);
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use vp_host::LocalHost;
 use vp_host::loadable::{Loadable, run_from};
 use vp_host::trace::made::{Recorder, Script};
-use vp_host::trace::{Trace, TraceSource};
+use vp_host::trace::{Trace, TraceSource, platform_of_loadable};
 use vp_models::platform::Platform;
 
 use super::super::platform_args;
@@ -58,7 +58,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         Some(platform) => platform.clone(),
         None => {
             let source = TraceSource::of(file);
-            let choice = run::platform::of_loadable(source.as_ref(), &loadable);
+            let choice = platform_of_loadable(source.as_ref(), &loadable);
             choice.map_err(|error| wrong(file, error))?.platform.to_owned()
         }
     };

@@ -12,7 +12,6 @@ mod named;
 mod network;
 mod outputs;
 mod planned;
-pub(super) mod platform;
 pub(super) mod report;
 mod results;
 mod suite;
@@ -25,7 +24,6 @@ pub(super) use self::model_nodes::ModelNodes;
 pub(super) use self::named::Named;
 pub(super) use self::network::{bound, input as network_input, network_line};
 pub(super) use self::planned::{Planned, ReadNetwork, planned, read_network};
-use self::platform::Chosen;
 pub(super) use self::tensors::inputs;
 use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
@@ -42,7 +40,7 @@ use vp_host::fpga_ai_suite::Job;
 use vp_host::network::{Copies, CpuModel, Options, Placement, PlanOptions, Share, Winograd};
 use vp_host::trace::cfg::CfgCommand;
 use vp_host::trace::player::{self, FailureKind, Outcome, PlayError, PlayOptions};
-use vp_host::trace::{Body, Language, Trace};
+use vp_host::trace::{Body, Language, Trace, TracePlatform, platform_of, platform_of_folder};
 use vp_host::{Statistics, Warning};
 use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::registers::RegisterMap;
@@ -367,7 +365,7 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
     let mut tables = Tables { given: args.rtl_table.clone(), read: HashMap::new() };
     if args.traces.is_empty() {
         let trace = built_in()?;
-        let chosen = Chosen { platform: DEFAULT_PLATFORM.to_owned(), why: None, is_default: true };
+        let chosen = TracePlatform { platform: DEFAULT_PLATFORM.to_owned(), why: None, is_default: true };
         let run =
             Run::of(BUILT_IN, DEFAULT_PLATFORM, || play(&trace, &chosen, (args, &args.host), &mut tables));
         return one(run, args);
@@ -376,7 +374,7 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
         let mut trace = Trace::load(&source.script).map_err(Failure::new)?;
         tensors::give(&mut trace, &args.input)?;
         tensors::check(&trace, args.output.as_deref())?;
-        let chosen = platform::of(source, &trace);
+        let chosen = platform_of(source, &trace);
         let play = || play(&trace, &chosen, (args, &args.host), &mut tables);
         let verdict = one(Run::of(&source.name, &chosen.platform, play), args)?;
         let is_default =
@@ -397,10 +395,10 @@ fn run(args: &Args) -> Result<Verdict, Failure> {
         let trace = Trace::load(&source.script).map_err(Failure::new);
         let run = match trace {
             Ok(trace) => {
-                let chosen = platform::of(source, &trace);
+                let chosen = platform_of(source, &trace);
                 Run::of(&source.name, &chosen.platform, || play(&trace, &chosen, (args, &host), &mut tables))
             }
-            Err(failure) => Run::of(&source.name, platform::platform_of(source), || Err(failure)),
+            Err(failure) => Run::of(&source.name, platform_of_folder(source), || Err(failure)),
         };
         bar.inc(1);
         // Without the server, the rest would only fail in the same way.
@@ -469,7 +467,7 @@ pub(super) fn built_in() -> Result<Trace, Failure> {
 
 fn play(
     trace: &Trace,
-    chosen: &Chosen,
+    chosen: &TracePlatform,
     (args, host): (&Args, &HostArgs),
     tables: &mut Tables,
 ) -> Result<PlayedTrace, Failure> {

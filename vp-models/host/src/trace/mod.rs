@@ -34,6 +34,7 @@ mod error;
 mod loadable;
 pub mod log;
 pub mod made;
+mod platform;
 pub mod player;
 pub mod recording;
 mod registers;
@@ -44,6 +45,9 @@ mod write;
 
 pub use discover::{Language, TraceSource, configuration_in_name, configuration_of_name, discover};
 pub use error::{TraceError, TraceErrorKind};
+pub use platform::{
+    DEFAULT_PLATFORM, NETWORK_PLATFORM, TracePlatform, platform_of, platform_of_folder, platform_of_loadable,
+};
 pub use surface::Surface;
 pub use write::TraceBuilder;
 

@@ -1,39 +1,48 @@
-//! The platform of a trace that is asked to run on none: what its contents say, then its folder and its name.
+//! The built-in platform of a trace that is asked to run on none: what its contents say, then its folder and its name.
 
-use crate::cli::platform_args::{DEFAULT_PLATFORM, NETWORK_PLATFORM};
-use vp_host::loadable::{Loadable, LoadableError, fit};
-use vp_host::trace::{Body, Trace, TraceSource, configuration_in_name, configuration_of_name};
+use super::{Body, Trace, TraceSource, configuration_in_name, configuration_of_name};
+use crate::loadable::{Loadable, LoadableError, fit};
 use vp_models::platform::Description;
 
-/// A platform, and why this one, if that is worth a word.
+/// Platform of a trace that says nothing of its configuration.
+pub const DEFAULT_PLATFORM: &str = "nv_small";
+
+/// Platform of a network, and of a loadable that fits several.
+pub const NETWORK_PLATFORM: &str = "nv_large";
+
+/// The platform of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cli) struct Chosen {
-    pub(in crate::cli) platform: String,
-    pub(super) why: Option<String>,
+pub struct TracePlatform {
+    /// Name of the built-in platform.
+    pub platform: String,
+    /// Reason for this one, if that is worth a word.
+    pub why: Option<String>,
     /// True if nothing about the trace says which configuration it is for.
-    pub(super) is_default: bool,
+    pub is_default: bool,
 }
 
-/// The platform of a trace. A loadable runs where it fits.
-pub(in crate::cli) fn of(source: &TraceSource, trace: &Trace) -> Chosen {
+/// Returns the platform of a trace. A loadable runs where it fits.
+pub fn platform_of(source: &TraceSource, trace: &Trace) -> TracePlatform {
     let Body::Loadable { loadable, .. } = trace.body() else {
         let is_default = known_configuration(source).is_none();
-        return Chosen { platform: platform_of(source).to_owned(), why: None, is_default };
+        return TracePlatform { platform: platform_of_folder(source).to_owned(), why: None, is_default };
     };
-    match of_loadable(Some(source), loadable) {
+    match platform_of_loadable(Some(source), loadable) {
         Ok(fit::Choice { platform, why }) => {
-            Chosen { platform: platform.to_owned(), why: Some(why), is_default: false }
+            TracePlatform { platform: platform.to_owned(), why: Some(why), is_default: false }
         }
         // What is wrong is told when it is run.
-        Err(_) => Chosen { platform: platform_of(source).to_owned(), why: None, is_default: false },
+        Err(_) => {
+            TracePlatform { platform: platform_of_folder(source).to_owned(), why: None, is_default: false }
+        }
     }
 }
 
-/// The platform of a loadable, from where it is if that is known.
+/// Returns the platform of a loadable, from where it is if that is known.
 ///
 /// # Errors
 /// When a descriptor fits no hardware.
-pub(in crate::cli) fn of_loadable(
+pub fn platform_of_loadable(
     source: Option<&TraceSource>,
     loadable: &Loadable,
 ) -> Result<fit::Choice, LoadableError> {
@@ -52,12 +61,12 @@ pub(in crate::cli) fn of_loadable(
     fit::choose(loadable, &hints)
 }
 
-/// The built-in platform that the folder of a trace names, or the default.
-pub(in crate::cli) fn platform_of(source: &TraceSource) -> &str {
+/// Returns the built-in platform that the folder of a trace names, or the default.
+pub fn platform_of_folder(source: &TraceSource) -> &str {
     known_configuration(source).unwrap_or(DEFAULT_PLATFORM)
 }
 
-/// The built-in platform that the folder of a trace names.
+/// Returns the built-in platform that the folder of a trace names.
 fn known_configuration(source: &TraceSource) -> Option<&str> {
     source.configuration.as_deref().filter(|name| Description::named(name).is_ok())
 }
