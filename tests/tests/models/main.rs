@@ -12,6 +12,7 @@ mod outputs;
 mod pixels;
 mod quantised;
 mod refused;
+mod windows;
 
 use graphs::GraphDraw;
 use vp_host::LocalHost;

@@ -88,6 +88,10 @@ fn transposed_convolutions_are_the_units() {
         (32, [4, 2, 1, 0], 2),
         (12, [4, 2, 1, 0], 12),
         (8, [3, 1, 1, 0], 1),
+        // Of these the last lines and columns are cut off.
+        (9, [3, 2, 1, 0], 1),
+        (32, [3, 2, 0, 0], 1),
+        (6, [5, 3, 1, 1], 1),
     ] {
         check(|draw, from| {
             let [batch, channels, height, width] = draw.shape(from)[..] else { panic!("a cube") };
@@ -104,16 +108,18 @@ fn transposed_convolutions_are_the_units() {
 
 #[test]
 fn a_transposed_convolution_at_the_end_is_the_units() {
-    let mut draw = GraphDraw::new(23, [1, 3, 4, 4]);
-    let input = draw.input();
-    let weights = draw.numbers(&[3, 1, 2, 2], 0.4);
-    let spatial = Spatial { strides: vec![2; 2], ..spatial(2, 1, 0, 1) };
-    let operator = Operator::ConvTranspose { spatial, output_padding: vec![0; 2], output_shape: None };
-    let start = draw.graph.inputs[0];
-    let made = draw.node(operator, &[start, weights], &[1, 1, 8, 8]);
-    let lowered = lowered(&draw.finish(&[made]), "nv_full", Precision::Fp16, &input).unwrap();
-    assert_eq!((lowered.cpu_layers().count(), lowered.on_cpu.len()), (0, 0));
-    ran(&lowered, "nv_full", &input);
+    for (kernel, padding, size) in [(2, 0, 8), (3, 1, 7)] {
+        let mut draw = GraphDraw::new(23, [1, 3, 4, 4]);
+        let input = draw.input();
+        let weights = draw.numbers(&[3, 1, kernel, kernel], 0.4);
+        let spatial = Spatial { strides: vec![2; 2], ..spatial(kernel, 1, padding, 1) };
+        let operator = Operator::ConvTranspose { spatial, output_padding: vec![0; 2], output_shape: None };
+        let start = draw.graph.inputs[0];
+        let made = draw.node(operator, &[start, weights], &[1, 1, size, size]);
+        let lowered = lowered(&draw.finish(&[made]), "nv_full", Precision::Fp16, &input).unwrap();
+        assert_eq!((lowered.cpu_layers().count(), lowered.on_cpu.len()), (0, 0));
+        ran(&lowered, "nv_full", &input);
+    }
 }
 
 /// In both orders of channels, of whole atoms or not; a function between moves with them.

@@ -4,7 +4,7 @@ use super::{GraphDraw, lowered};
 use crate::graphs::spatial;
 use vp_models::nvdla::numeric::Precision;
 use vp_onnx::lower::LowerError;
-use vp_tensors::{Operator, Unary};
+use vp_tensors::{ElementType, Elements, Operator, Spatial, Tensor, Unary};
 
 #[test]
 fn a_model_with_two_inputs_is_refused() {
@@ -123,8 +123,60 @@ fn cubes_without_elements_or_too_large_are_no_units() {
         let weights = draw.numbers(&[channels, 4, 1, 1], 1.0);
         let made = draw.node(Operator::Conv(spatial(1, 1, 0, 1)), &[start, weights], &[1, channels, 4, 4]);
         let told = lowered(&draw.finish(&[made]), "nv_small", Precision::Int8, &input);
-        assert!(told.is_err(), "{channels}");
+        let why = if channels == 0 { "it has no elements" } else { "an axis of 9000 is longer than 8192" };
+        let told = told.unwrap_err().to_string();
+        assert!(told.ends_with(why), "{told}");
     }
+}
+
+/// A node that no unit does for what its tensors, its kernel or its bias are, between two that units do.
+#[test]
+fn why_a_node_is_not_a_units_is_told() {
+    let stride_above_kernel = Operator::ConvTranspose {
+        spatial: Spatial { strides: vec![2; 2], ..spatial(1, 1, 0, 1) },
+        output_padding: vec![1; 2],
+        output_shape: None,
+    };
+    for (operator, why) in [
+        (Operator::ArgMax { axis: 1, keeps: true, last: false }, "has elements of type int64"),
+        (stride_above_kernel, "kernels no smaller than stride and padding together"),
+    ] {
+        let mut draw = GraphDraw::new(1, [1, 4, 6, 6]);
+        let input = draw.input();
+        let start = draw.graph.inputs[0];
+        let made = draw.convolution(start, 4, &spatial(1, 1, 0, 1));
+        let made = match operator {
+            Operator::ArgMax { .. } => {
+                let place = draw.node(operator, &[made], &[1, 1, 6, 6]);
+                draw.graph.values[place.0].element_type = ElementType::Int64;
+                place
+            }
+            operator => {
+                let weights = draw.numbers(&[4, 4, 1, 1], 1.0);
+                draw.node(operator, &[made, weights], &[1, 4, 12, 12])
+            }
+        };
+        let told = lowered(&draw.finish(&[made]), "nv_large", Precision::Int8, &input).unwrap().on_cpu;
+        assert!(told.iter().any(|(_, told)| told.contains(why)), "{told:?}");
+    }
+}
+
+/// Biases of 16 bits and one shift, of weights that have one scale.
+#[test]
+fn a_bias_that_is_too_large_is_told() {
+    let mut draw = GraphDraw::new(1, [1, 4, 6, 6]);
+    let input = draw.input();
+    let start = draw.graph.inputs[0];
+    let coded = draw.quantised(start, 0.02, Elements::Int8(vec![0]));
+    let codes = draw.constant(Tensor::of([4, 4, 1, 1], Elements::Int8((0..16).collect())));
+    let scale = draw.constant(Tensor::floats([], vec![0.01]));
+    let weights = draw.node(Operator::DequantizeLinear { axis: 0 }, &[codes, scale], &[4, 4, 1, 1]);
+    let bias = draw.constant(Tensor::floats([4], vec![2e4, -2e4, 0.3, 100.123]));
+    let made = draw.node(Operator::Conv(spatial(1, 1, 0, 1)), &[coded, weights, bias], &[1, 4, 6, 6]);
+    let coded = draw.quantised(made, 0.05, Elements::Int8(vec![0]));
+    let made = draw.max_pool(coded);
+    let told = lowered(&draw.finish(&[made]), "nv_large", Precision::Int8, &input).unwrap().on_cpu;
+    assert!(told.iter().any(|(_, why)| why.starts_with("SDP's biases have 16 bits")), "{told:?}");
 }
 
 #[test]

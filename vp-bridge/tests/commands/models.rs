@@ -62,6 +62,20 @@ fn a_quantised_model_gives_the_answers_of_the_same_network_by_hand() {
     }
 }
 
+/// Elements that are brought into the model's order are no node of it.
+#[test]
+fn nodes_of_the_cpu_are_counted_once() {
+    let (folder, model) = (tempfile::tempdir().unwrap(), digits("digits.onnx"));
+    let (input, _) = sample(&folder, 0);
+    let run = ["run", model.to_str().unwrap(), "--input", &input];
+    let all = json(&run)["model_nodes_on_cpu"].as_array().unwrap().len();
+    let (_, out, _) = vp(&run);
+    let line = out.lines().find(|line| line.starts_with("the CPU's")).unwrap();
+    let counts: Vec<usize> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [told, before, within, behind] = counts[..] else { panic!("{line}") };
+    assert_eq!([told, before + within + behind], [all; 2], "{line}");
+}
+
 #[test]
 fn answers_have_names_and_go_into_files() {
     let folder = tempfile::tempdir().unwrap();
@@ -88,7 +102,7 @@ fn answers_have_names_and_go_into_files() {
     assert!(answer.is_some_and(|line| line.trim_start().starts_with('7')), "{text}");
     // A distance for each layer, and the answer as NumPy has it.
     assert!(text.lines().any(|line| line.starts_with("conv3") && line.ends_with("exact")), "{text}");
-    assert!(text.contains("before and behind it estimated"), "{text}");
+    assert!(text.contains("before and behind it, with layouts and codes, estimated"), "{text}");
     assert!(std::fs::read(&output).unwrap().starts_with(b"\x93NUMPY"));
 }
 

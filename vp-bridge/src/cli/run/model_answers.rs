@@ -221,8 +221,13 @@ impl Answered {
 /// The likeliest classes of an output that is one number a class.
 fn classes(tensor: &Tensor) -> Option<Answers> {
     let numbers = tensor.as_floats()?;
-    let is_row = tensor.shape.iter().filter(|size| **size > 1).count() == 1;
-    is_row.then(|| answers(numbers, TOLD))
+    classes_of(&tensor.shape).map(|_| answers(numbers, TOLD))
+}
+
+/// Number of classes of an output, if its shape is of one number a class.
+pub(super) fn classes_of(shape: &[usize]) -> Option<usize> {
+    let mut long = shape.iter().copied().filter(|size| *size > 1);
+    long.next().filter(|_| long.next().is_none())
 }
 
 #[cfg(test)]

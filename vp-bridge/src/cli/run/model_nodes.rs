@@ -3,10 +3,12 @@
 use crate::cli::record::Record;
 use crate::cli::text::{self, counted, styled};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::io::{self, Write};
 use vp_core::Time;
 use vp_host::network::{CpuEstimate, CpuModel, CpuWork};
 use vp_onnx::lower::Lowered;
+use vp_tensors::Graph;
 
 /// A model made a network, and notes about what was taken for granted.
 pub(in crate::cli) struct ModelNodes<'a> {
@@ -20,6 +22,23 @@ impl ModelNodes<'_> {
         CpuWork::of_graph(&self.lowered.head) + CpuWork::of_graph(&self.lowered.tail)
     }
 
+    /// Numbers of the model's nodes that are the CPU's before the network, within it, and behind it. What else the CPU does there, such
+    /// as bringing elements into the model's order, is none of the model's.
+    fn places(&self) -> [usize; 3] {
+        let Lowered { head, tail, on_cpu, .. } = self.lowered;
+        let names = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).collect::<HashSet<_>>();
+        let (head, tail) = (names(head), names(tail));
+        let mut places = [0; 3];
+        for (node, _) in on_cpu {
+            places[match (head.contains(node), tail.contains(node)) {
+                (true, _) => 0,
+                (false, true) => 2,
+                (false, false) => 1,
+            }] += 1;
+        }
+        places
+    }
+
     /// Shows the CPU's nodes with their reasons, beside so many frames of a run of that time.
     pub(in crate::cli) fn show(
         &self,
@@ -27,21 +46,18 @@ impl ModelNodes<'_> {
         (cpu, period): (CpuModel, Time),
         (frames, run): (u64, Time),
     ) -> io::Result<()> {
-        let Lowered { head, tail, on_cpu, .. } = self.lowered;
-        let nodes = |count: usize| counted(count as u64, "node");
+        let on_cpu = &self.lowered.on_cpu;
+        let [before, within, behind] = self.places();
         writeln!(
             out,
-            "\n{:<10} {} of the model: {} before the network, {} in codes within it, {} behind it",
+            "\n{:<10} {} of the model: {before} before the network, {within} in codes within it, {behind} behind it",
             "the CPU's",
-            nodes(on_cpu.len()),
-            nodes(head.nodes.len()),
-            counted(self.lowered.cpu_layers().count() as u64, "layer"),
-            nodes(tail.nodes.len())
+            counted(on_cpu.len() as u64, "node"),
         )?;
         let CpuEstimate { time, .. } = cpu.estimate(self.outside().times(frames));
         writeln!(
             out,
-            "{:<10} before and behind it estimated {}, {:.1} % of the device's time",
+            "{:<10} before and behind it, with layouts and codes, estimated {}, {:.1} % of the device's time",
             "",
             counted(time.cycles(period), "cycle"),
             100.0 * time.as_ps() as f64 / run.as_ps().max(1) as f64

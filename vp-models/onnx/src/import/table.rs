@@ -181,7 +181,7 @@ pub(crate) fn unknown(domain: &str, operator: &str) -> Fault {
             "cut the model before it, and do this with its outputs".to_owned()
         }
         ("", _) => format!(
-            "export it of operators that are read at versions {} to {}, or cut the model before it",
+            "export it as operators of ONNX's operator sets {} to {} that are read (docs/onnx.md lists them), or cut the model before it",
             VERSIONS.start(),
             VERSIONS.end()
         ),

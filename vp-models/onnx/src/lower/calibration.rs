@@ -67,7 +67,7 @@ pub enum CalibrationFault {
         /// Name of the value.
         name: String,
         /// Text that says what would be right.
-        why: &'static str,
+        why: String,
     },
     /// No row at all.
     #[error("no ranges in it")]
@@ -80,9 +80,9 @@ pub enum CalibrationFault {
 struct Row {
     /// Numbers of one step of a code.
     scale: Option<f32>,
-    /// Least and largest number that are to have codes; both 0 where `scale` alone counts.
-    min: f32,
-    max: f32,
+    /// Least and largest number that are to have codes; both 0, or none, where `scale` alone counts.
+    min: Option<f32>,
+    max: Option<f32>,
     offset: f32,
     /// Least and largest number that occurs, where those are others.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -172,10 +172,12 @@ impl CalibrationTable {
 }
 
 impl TableRow {
-    fn of(row: &Row) -> Result<TableRow, &'static str> {
+    fn of(row: &Row) -> Result<TableRow, String> {
         let is_power = |factor: &f32| factor.is_normal() && *factor > 0.0 && factor.log2().fract() == 0.0;
         match &row.channel_factors {
-            Some(factors) if !factors.iter().all(is_power) => Err("`channel_factors` are powers of two"),
+            Some(factors) if !factors.iter().all(is_power) => {
+                Err("`channel_factors` are powers of two".to_owned())
+            }
             factors => Ok(TableRow { factors: factors.clone(), range: Range::of(row)? }),
         }
     }
@@ -186,19 +188,27 @@ impl TableRow {
 }
 
 impl Range {
-    fn of(row: &Row) -> Result<Range, &'static str> {
+    fn of(row: &Row) -> Result<Range, String> {
         let &Row { scale, min, max, offset, lowest, highest, .. } = row;
-        let numbers = [scale.unwrap_or(0.0), min, max, offset, lowest.unwrap_or(0.0), highest.unwrap_or(0.0)];
-        if numbers.iter().any(|number| !number.is_finite()) {
-            return Err("a number is not finite");
+        let numbers = [scale, min, max, Some(offset), lowest, highest];
+        if numbers.into_iter().flatten().any(|number| !number.is_finite()) {
+            return Err("a number is not finite".to_owned());
+        }
+        if scale.is_some_and(|scale| scale < 0.0) {
+            return Err("`scale` is below 0".to_owned());
         }
         let coded = match (min, max) {
-            (min, max) if min < max => (min.min(0.0), max.max(0.0)),
-            (min, max) if min > max => return Err("`min` is larger than `max`"),
-            _ if offset != 0.0 => return Err("an `offset` wants `min` and `max` beside it"),
+            (Some(_), None) => return Err("`min` wants `max` beside it".to_owned()),
+            (None, Some(_)) => return Err("`max` wants `min` beside it".to_owned()),
+            (Some(min), Some(max)) if min > max => return Err("`min` is larger than `max`".to_owned()),
+            (Some(min), Some(max)) if (min, max) != (0.0, 0.0) => {
+                let range = (min.min(0.0), max.max(0.0));
+                scale.map_or(Ok(()), |scale| agree(scale, range))?;
+                range
+            }
+            _ if offset != 0.0 => return Err("an `offset` wants `min` and `max` beside it".to_owned()),
             _ => match scale {
-                None => return Err("it needs `scale`, or `min` and `max`"),
-                Some(scale) if scale < 0.0 => return Err("`scale` is below 0"),
+                None => return Err("it needs `scale`, or `min` and `max`".to_owned()),
                 Some(scale) => (-STEPS * scale, STEPS * scale),
             },
         };
@@ -211,8 +221,8 @@ impl Range {
         let differs = |one: f32, other: f32| (one != other).then_some(other);
         Row {
             scale: Some(max.max(-min) / STEPS),
-            min,
-            max,
+            min: Some(min),
+            max: Some(max),
             offset: 0.0,
             lowest: differs(min, lowest),
             highest: differs(max, highest),
@@ -226,16 +236,41 @@ impl Range {
     }
 }
 
+/// Share by which a scale may differ from the one that a range gives: tables have 127 or 128 steps to a side, or 255 in all.
+const SCALE_TOLERANCE: f32 = 0.02;
+
+/// Refuses a scale that is not the range's: neither that of codes around zero nor that of codes from its one end to the other.
+fn agree(scale: f32, (min, max): (f32, f32)) -> Result<(), String> {
+    let of_range = [max.max(-min) / STEPS, (max - min) / (2.0 * STEPS + 1.0)];
+    match of_range.iter().any(|of| (scale - of).abs() <= SCALE_TOLERANCE * of) {
+        true => Ok(()),
+        false => Err(format!(
+            "`scale` {scale} and `min` and `max` contradict each other: of these, {} is the scale; leave out what is not meant",
+            of_range[0]
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn tables_of_nvidias_compiler_are_read() {
-        let text = br#"{"data": {"scale": 0.5, "min": 0, "max": 0, "offset": 0}, "conv1": {"scale": 1, "min": -3, "max": 5.5, "offset": 0}}"#;
+        let text = br#"{"data": {"scale": 0.5, "min": 0, "max": 0, "offset": 0}, "b": {"scale": 0.1}, "c": {"min": -1, "max": 2},
+            "affine": {"scale": 0.01, "min": -1.0, "max": 1.55, "offset": -28}, "conv1": {"scale": 0.0433, "min": -3, "max": 5.5, "offset": 0}}"#;
         let table = CalibrationTable::parse(text).unwrap();
         let coded: Vec<_> = table.0.iter().map(|(name, row)| (name.as_str(), row.range.coded)).collect();
-        assert_eq!(coded, [("conv1", (-3.0, 5.5)), ("data", (-63.5, 63.5))]);
+        assert_eq!(
+            coded,
+            [
+                ("affine", (-1.0, 1.55)),
+                ("b", (-12.7, 12.7)),
+                ("c", (-1.0, 2.0)),
+                ("conv1", (-3.0, 5.5)),
+                ("data", (-63.5, 63.5)),
+            ]
+        );
     }
 
     #[test]
@@ -253,6 +288,14 @@ mod tests {
         for (row, why) in [
             (r#""min": 2, "max": 1"#, "`x`: `min` is larger than `max`"),
             (r#""scale": -1"#, "`x`: `scale` is below 0"),
+            (r#""scale": -1, "min": -4, "max": 3"#, "`x`: `scale` is below 0"),
+            (
+                r#""scale": 0, "min": -4, "max": 3"#,
+                "`x`: `scale` 0 and `min` and `max` contradict each other",
+            ),
+            (r#""scale": 1.76, "min": -4.48, "max": 3.67"#, "of these, 0.0352"),
+            (r#""scale": 0.03, "max": 3.67"#, "`x`: `max` wants `min` beside it"),
+            (r#""min": -3.67"#, "`x`: `min` wants `max` beside it"),
             (r#""scale": 1, "offset": 3"#, "`x`: an `offset` wants `min` and `max` beside it"),
             (r#""scale": 1e39"#, "`x`: a number is not finite"),
             (r#""scal": 1"#, "unknown field `scal`"),

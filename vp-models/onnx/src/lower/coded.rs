@@ -176,6 +176,13 @@ impl<'a> Coded<'a> {
             bias.values.iter().zip(exact).zip(factors).map(lost).all(|lost| lost <= self.makes.scale.into());
         match is_kept {
             true => Ok(()),
+            false if factors.windows(2).all(|pair| pair[0] == pair[1]) => {
+                let largest = exact.iter().fold(0.0_f64, |most, bias| most.max(bias.abs()));
+                Err(format!(
+                    "SDP's biases have 16 bits and one shift for all channels, and one of {largest} steps of a product \
+                     leaves others inexact by more than a step of the output"
+                ))
+            }
             false => {
                 Err("SDP adds before it multiplies, and its factors differ too much for that".to_owned())
             }

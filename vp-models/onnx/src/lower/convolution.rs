@@ -3,7 +3,7 @@
 use super::draft::{DraftKind, Kernels, Weights};
 use super::drafter::{Drafter, PlacedValue};
 use super::floats::ConstantCodes;
-use super::nodes::{Decided, cpu, cube_of, output_of};
+use super::nodes::{Decided, cpu, output_of};
 use super::view::{CubeAxis, View, size};
 use super::windows::window;
 use vp_host::network::{Shape, Window};
@@ -64,8 +64,9 @@ impl Drafter<'_> {
     pub(crate) fn convolution(&mut self, at: usize, node: &Node, spatial: &Spatial) -> Decided {
         let &[Some(input), Some(weights), ..] = &node.inputs[..] else { cpu!("it has no weights") };
         let output = output_of(node);
-        let [Some(from), Some(to)] = [input, output].map(|id| cube_of(self.shape(id))) else {
-            cpu!("its tensors are no cubes of one frame");
+        let [from, to] = match self.cubes_of([input, output]) {
+            Ok(cubes) => cubes,
+            Err(why) => return Ok(Err(why)),
         };
         let &[kernels, channels, rows, columns] = self.shape(weights) else {
             cpu!("its weights have not four axes")

@@ -120,11 +120,16 @@ impl<'a> Drafter<'a> {
                 floats.graph.nodes[at].inputs.iter().flatten().filter_map(|input| uses.maker(*input));
             is_early[at] &= !is_unit(at) && makers.clone().all(|maker| is_early[maker]);
         }
-        // The last step of a transposed convolution, whose blocks are cubes already.
-        let is_of_blocks = |at: usize| {
+        // The last steps of a transposed convolution, whose blocks are cubes already.
+        let are_pixels = |at: usize| {
             matches!(floats.graph.nodes[at].operator, Operator::DepthToSpace { is_column_first: false, .. })
-                && !refused.contains_key(&at)
         };
+        let cuts_pixels = |at: usize| {
+            let Node { operator, inputs, .. } = &floats.graph.nodes[at];
+            let maker = inputs.first().copied().flatten().and_then(|input| uses.maker(input));
+            *operator == Operator::Slice && maker.is_some_and(are_pixels)
+        };
+        let is_of_blocks = |at: usize| (are_pixels(at) || cuts_pixels(at)) && !refused.contains_key(&at);
         for at in (0..count).rev() {
             let mut readers = floats.graph.nodes[at].outputs.iter().flat_map(|output| uses.readers(*output));
             let is_last = !is_unit(at) && !is_of_blocks(at);

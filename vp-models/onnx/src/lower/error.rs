@@ -97,7 +97,7 @@ fn of_inputs(names: &[String]) -> String {
 }
 
 /// Reason for which a tensor is no cube.
-fn no_cube(shape: &[usize], batch: Option<&str>) -> String {
+pub(super) fn no_cube(shape: &[usize], batch: Option<&str>) -> String {
     let most = Shape::MOST as usize;
     if let Some(long) = shape.iter().find(|size| **size > most) {
         return format!("an axis of {long} is longer than {most}");

@@ -358,17 +358,17 @@ impl Floats<'_> {
         Some(())
     }
 
-    /// The numbers of an input in codes.
+    /// The numbers of an input in codes, whose scales may differ along an axis if it is a constant.
     fn numbers(
         &mut self,
-        input: ValueId,
+        (input, axis): (ValueId, usize),
         [scale, zero]: [Option<ValueId>; 2],
         name: &str,
     ) -> Option<ValueId> {
         let of = self.made.graph.value(input).element_type;
         let scales = self.scales(scale, zero, of)?;
         if self.made.graph.constants.contains_key(&input) {
-            return self.constant(input, &scales, 0);
+            return self.constant(input, &scales, axis);
         }
         let code = scales.code()?;
         if let Some((number, known)) = self.coded.get(&input)
@@ -429,18 +429,19 @@ impl Floats<'_> {
             Some(bias) => Some(self.constant(bias, &of_bias, 0)?),
             None => None,
         };
-        let x = self.numbers(x, [x_scale, x_zero], &node.name)?;
+        let x = self.numbers((x, 0), [x_scale, x_zero], &node.name)?;
         let w = self.constant(w, &of_weights, 0)?;
         self.gives(node, operator, vec![Some(x), Some(w), bias], [y_scale, y_zero])
     }
 
-    /// `QLinearMatMul`: a, b and y, each with scale and zero point.
+    /// `QLinearMatMul`: a, b and y, each with scale and zero point; b may have several, one for each column.
     fn product(&mut self, node: &Node, inputs: &[Option<ValueId>]) -> Option<()> {
         let &[Some(a), a_scale, a_zero, Some(b), b_scale, b_zero, y_scale, y_zero] = inputs else {
             return None;
         };
-        let a = self.numbers(a, [a_scale, a_zero], &node.name)?;
-        let b = self.numbers(b, [b_scale, b_zero], &node.name)?;
+        let column = self.made.graph.value(b).shape.len().saturating_sub(1);
+        let a = self.numbers((a, 0), [a_scale, a_zero], &node.name)?;
+        let b = self.numbers((b, column), [b_scale, b_zero], &node.name)?;
         self.gives(node, Operator::MatMul, vec![Some(a), Some(b)], [y_scale, y_zero])
     }
 
@@ -449,6 +450,9 @@ impl Floats<'_> {
         let output = *node.outputs.first()?;
         if self.made.graph.value(output).element_type == ElementType::Float {
             return None;
+        }
+        if self.made.graph.value(inputs[0]?).element_type == ElementType::Float {
+            return self.passed_numbers(node, inputs);
         }
         let (number, code) = *self.coded.get(&inputs[0]?)?;
         let read = match node.operator {
@@ -470,6 +474,22 @@ impl Floats<'_> {
             self.coded.insert(*output, (number, code));
         }
         self.made.graph.nodes.push(Node { inputs: inputs.to_vec(), ..node.clone() });
+        Some(())
+    }
+
+    /// An operator that moves codes or sums for which numbers stand here, as of what is quantised at run time.
+    fn passed_numbers(&mut self, node: &Node, inputs: &[Option<ValueId>]) -> Option<()> {
+        // Joined codes of several scales mean nothing together, and an output is the codes themselves.
+        let is_output = node.outputs.iter().any(|output| self.uses.is_output(*output));
+        if is_output || matches!(node.operator, Operator::Concat { .. }) {
+            return None;
+        }
+        let numbers: Vec<ValueId> =
+            node.outputs.iter().map(|output| self.number(*output, " as numbers")).collect();
+        for (output, number) in node.outputs.iter().zip(&numbers) {
+            self.stands[output.0] = *number;
+        }
+        self.made.graph.nodes.push(Node { inputs: inputs.to_vec(), outputs: numbers, ..node.clone() });
         Some(())
     }
 }
@@ -522,3 +542,6 @@ impl FloatGraph {
         self.graph.constant(id).filter(|tensor| matches!(tensor.elements, Elements::Float(_)))
     }
 }
+
+#[cfg(test)]
+mod tests;

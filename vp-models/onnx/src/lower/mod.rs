@@ -44,11 +44,11 @@ use self::floats::{FloatGraph, floats};
 use self::ranges::{Ranges, note};
 use self::refused::RefusedLayer;
 use self::view::View;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use vp_host::network::{Choices, Lines, Network, NetworkLayer, Plan, Shape};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
-use vp_tensors::{Graph, Node, Tensor, ValueId, shape_text};
+use vp_tensors::{Graph, Node, Operator, Tensor, ValueId, shape_text};
 
 pub use self::calibration::{CalibrationError, CalibrationFault, CalibrationTable};
 pub(crate) use self::code::Code;
@@ -125,6 +125,8 @@ pub fn lower(
         })?;
         match assembled(&floats, drafts, &hardware, (&ranges, options), (config, refused.is_empty()))? {
             Assembled::Right(mut lowered) => {
+                let made = moves_of_none(graph, &floats.graph);
+                lowered.on_cpu.retain(|(name, _)| !made.contains(name.as_str()));
                 lowered.calibration = CalibrationTable::of(&floats.graph, &ranges, method, &factors);
                 return Ok(*lowered);
             }
@@ -140,6 +142,15 @@ pub fn lower(
             }
         }
     }
+}
+
+/// Names of nodes that are none of the model's and move no element: they stand for axes that were put in.
+fn moves_of_none<'a>(model: &Graph, made: &'a Graph) -> HashSet<&'a str> {
+    let own: HashSet<&str> = model.nodes.iter().map(|node| node.name.as_str()).collect();
+    let moves = made.nodes.iter().filter(|node| {
+        matches!(node.operator, Operator::Squeeze { .. } | Operator::Unsqueeze { .. } | Operator::Identity)
+    });
+    moves.map(|node| node.name.as_str()).filter(|name| !own.contains(name)).collect()
 }
 
 /// Refuses graphs that have not one input.

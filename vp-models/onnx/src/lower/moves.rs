@@ -5,7 +5,7 @@ use super::drafter::{Drafter, PlacedValue};
 use super::nodes::{Decided, cpu, output_of};
 use super::view::View;
 use vp_host::network::{Interleaving, Shape};
-use vp_tensors::{ElementType, Node, Resize, Tensor, ValueId};
+use vp_tensors::{Node, Resize, Tensor, ValueId, shape_text};
 
 /// Reason for which a node that moves elements of what the CPU makes is the CPU's.
 pub const MOVED: &str = "what it moves is the CPU's";
@@ -28,7 +28,7 @@ impl Drafter<'_> {
         if inputs.iter().any(|input| self.floats.graph.constant(*input).is_some()) {
             cpu!("a part of it is a constant");
         }
-        let Some(view) = View::natural(shape) else { cpu!("{shape:?} is no cube") };
+        let Some(view) = View::natural(shape) else { cpu!("a tensor of {} is no cube", shape_text(shape)) };
         let mut sources: Vec<Source> = Vec::new();
         for &input in &inputs {
             let Some(placed) = self.nchw(input)? else { cpu!("a part of it is no cube") };
@@ -56,8 +56,8 @@ impl Drafter<'_> {
         if self.is_before_units(at) || self.is_behind_units(at) {
             cpu!("it stands beside all units");
         }
-        if self.value(input).element_type != ElementType::Float {
-            cpu!("its tensors are no numbers");
+        if let Some(why) = self.no_numbers([("input", input)].into_iter()) {
+            cpu!("{why}");
         }
         if axis != 1 || shape.len() != 4 || shape[0] != 1 {
             cpu!("its axis is not the channels of a cube");

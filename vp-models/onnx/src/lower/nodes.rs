@@ -3,10 +3,12 @@
 use super::Hardware;
 use super::draft::{Draft, DraftActivation, DraftKind};
 use super::drafter::{Drafter, NoNetwork, PlacedValue, Reason};
+use super::error::no_cube;
 use super::function::{Bends, Function};
+use super::transposed;
 use super::view::{CubeAxis, View};
 use vp_host::network::Shape;
-use vp_tensors::{Binary, ElementType, Node, Operator, Unary, ValueId};
+use vp_tensors::{Binary, ElementType, Node, Operator, Unary, Value, ValueId, shape_text};
 
 /// Decision on a node: a unit's, or the CPU's for a reason; or there is no network at all.
 pub(crate) type Decided = Result<Result<(), Reason>, NoNetwork>;
@@ -28,9 +30,9 @@ impl Drafter<'_> {
                 _ => cpu!("it has several outputs"),
             };
         };
-        let is_number = |id: &ValueId| self.value(*id).element_type == ElementType::Float;
-        if !is_number(&output) || node.inputs.iter().flatten().any(|id| !is_number(id) && self.is_data(*id)) {
-            cpu!("its tensors are no numbers");
+        let read = node.inputs.iter().flatten().filter(|id| self.is_data(**id)).map(|id| ("input", *id));
+        if let Some(why) = self.no_numbers(read.chain([("output", output)])) {
+            cpu!("{why}");
         }
         if self.is_before_units(at) {
             cpu!("no unit has begun before it");
@@ -84,8 +86,30 @@ impl Drafter<'_> {
             Operator::Softmax { .. } | Operator::FlatSoftmax { .. } | Operator::LogSoftmax { .. } => {
                 cpu!("no unit has a soft-max")
             }
+            Operator::ConvTranspose { .. } => cpu!("{}", transposed::CONDITION),
             operator => cpu!("no unit has {}", operator.name()),
         }
+    }
+
+    /// The reason for which values of a node are not what units compute, if one is none of it.
+    pub(super) fn no_numbers(
+        &self,
+        mut values: impl Iterator<Item = (&'static str, ValueId)>,
+    ) -> Option<Reason> {
+        let (role, id) = values.find(|(_, id)| self.value(*id).element_type != ElementType::Float)?;
+        let Value { name, element_type, .. } = self.value(id);
+        Some(format!(
+            "its {role} `{name}` has elements of type {element_type}, and units compute tensors of floats alone"
+        ))
+    }
+
+    /// The cubes of a node's values, or the reason for which one is none.
+    pub(super) fn cubes_of<const N: usize>(&self, values: [ValueId; N]) -> Result<[Shape; N], Reason> {
+        let mut cubes = [Shape { width: 1, height: 1, channels: 1 }; N];
+        for (made, value) in cubes.iter_mut().zip(values) {
+            *made = cube(self.shape(value))?;
+        }
+        Ok(cubes)
     }
 
     /// Returns true if a value is what flows through the network, and not a constant.
@@ -404,8 +428,22 @@ impl Draft {
     }
 }
 
+/// The cube of a shape `[1, C, H, W]`, or the reason for which it is none.
+pub(crate) fn cube(shape: &[usize]) -> Result<Shape, Reason> {
+    cube_of(shape).ok_or_else(|| {
+        let why = match *shape {
+            [] | [_] | [_, _] | [_, _, _] | [_, _, _, _, _, ..] => {
+                format!("it has {} axes, and units have frame, channel, line and column", shape.len())
+            }
+            [frames, ..] if frames > 1 => format!("its batch is {frames}, and a frame is computed at a time"),
+            _ => no_cube(shape, None),
+        };
+        format!("a tensor of {} is no cube: {why}", shape_text(shape))
+    })
+}
+
 /// A cube of a shape `[1, C, H, W]`, if registers can say its sizes.
-pub(crate) fn cube_of(shape: &[usize]) -> Option<Shape> {
+fn cube_of(shape: &[usize]) -> Option<Shape> {
     let is_said = shape.iter().all(|size| (1..=Shape::MOST as usize).contains(size));
     match *shape {
         [1, channels, height, width] if is_said => {

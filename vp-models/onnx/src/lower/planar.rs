@@ -36,6 +36,11 @@ pub(super) fn planar(source: &Graph) -> Cow<'_, Graph> {
     Cow::Owned(made.made)
 }
 
+/// Returns true of operators that spread smaller tensors over larger ones.
+fn joins(operator: &Operator) -> bool {
+    matches!(operator, Operator::Binary(_) | Operator::Variadic(_))
+}
+
 /// Windows of an operator.
 fn windows(operator: &Operator) -> Option<&Spatial> {
     match operator {
@@ -70,7 +75,11 @@ impl Planar<'_> {
         let is_heavy = windows(&node.operator).is_some();
         let has_plane = inputs.iter().any(|input| self.planes.contains_key(input));
         let is_constant = |id: ValueId| self.made.constants.contains_key(&id);
-        let are_lines = inputs.iter().all(|input| shape(*input).len() == LINES + 1 || is_constant(*input));
+        // A number for all, or one for each column, is joined with a cube as with a line.
+        let is_spread = |id: ValueId| joins(&node.operator) && shape(id).len() < 2;
+        let are_lines = inputs
+            .iter()
+            .all(|&input| shape(input).len() == LINES + 1 || is_constant(input) || is_spread(input));
         let keeps = !matches!(node.operator, Operator::Reduce { keeps: false, .. });
         let makes_lines = !keeps || node.outputs.iter().all(|output| shape(*output).len() == LINES + 1);
         if !(is_heavy || has_plane) || !are_lines || !makes_lines {
@@ -214,6 +223,7 @@ fn lifted(node: &Node) -> Option<(Operator, Vec<usize>)> {
         | Operator::GlobalMaxPool
         | Operator::Unary(_)
         | Operator::Identity
+        | Operator::Cast { .. }
         | Operator::Clip
         | Operator::LocalResponse(_)
         | Operator::BatchNormalization { .. }

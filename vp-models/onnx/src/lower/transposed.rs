@@ -3,10 +3,14 @@
 
 use super::Code;
 use super::floats::FloatGraph;
-use vp_tensors::{AutoPad, Node, Operator, Spatial, Tensor, ValueId};
+use vp_tensors::{AutoPad, Elements, Node, Operator, Spatial, Tensor, ValueId};
 
 /// Largest stride: each phase of both axes is a convolution.
 const MOST_STRIDE: usize = 8;
+
+/// Condition under which units do a transposed convolution.
+pub(super) const CONDITION: &str = "units do transposed convolutions of constant weights with one stride up to 8 for both axes, kernels \
+                                    no smaller than stride and padding together, no dilation, and neither `output_shape` nor `auto_pad`";
 
 /// Channels of the widest atom: parts of so many lie apart in one cube.
 pub(super) const WHOLE_ATOMS: usize = 32;
@@ -28,9 +32,13 @@ impl Phase {
     }
 }
 
-/// The phases of an axis; none if they are not as many places each, or one has no tap, or reads a part of the input alone.
-fn phases(kernel: usize, stride: usize, padding: usize, [input, output]: [usize; 2]) -> Option<Vec<Phase>> {
-    let places = output.checked_div(stride).filter(|places| places * stride == output)?;
+/// Places that each phase of an axis has, so that the output ends in them and windows with the input: the rest is cut off.
+fn places(stride: usize, padding: usize, [input, output]: [usize; 2]) -> usize {
+    output.div_ceil(stride).max(input.saturating_sub(padding / stride))
+}
+
+/// The phases of an axis, of so many places each; none if one has no tap, or its first window does not begin with the input.
+fn phases(kernel: usize, stride: usize, padding: usize, [input, places]: [usize; 2]) -> Option<Vec<Phase>> {
     let phase = |remainder: usize| {
         let (tap, shift) = ((remainder + padding) % stride, (remainder + padding) / stride);
         let taps = kernel.checked_sub(tap)?.div_ceil(stride);
@@ -104,13 +112,14 @@ impl FloatGraph {
             AutoPad::SameUpper | AutoPad::SameLower => return None,
         };
         if strides[0] != strides[1]
-            || strides[0] > MOST_STRIDE
+            || !(1..=MOST_STRIDE).contains(&strides[0])
             || dilations.iter().any(|dilation| *dilation != 1)
         {
             return None;
         }
+        let places = [0, 1].map(|axis| places(strides[axis], paddings[axis], [from[2 + axis], to[2 + axis]]));
         let phases_of =
-            |axis: usize| phases(kernel[axis], strides[axis], paddings[axis], [from[2 + axis], to[2 + axis]]);
+            |axis: usize| phases(kernel[axis], strides[axis], paddings[axis], [from[2 + axis], places[axis]]);
         let bias = match node.inputs.get(2).copied().flatten() {
             None => None,
             Some(bias) => Some(self.numbers(bias)?.as_floats()?.to_vec()),
@@ -123,19 +132,35 @@ impl FloatGraph {
             bias,
         };
         let block = strides[0];
-        let shape = [batch, kernels, height / block, width / block];
+        let shape = [batch, kernels, places[0], places[1]];
+        let whole = places.map(|places| places * block);
         let code = self.codes.get(&output).copied();
         let blocks = self.blocks(&of, input, shape, code)?;
         let moves = match block {
             1 => Operator::Identity,
             _ => Operator::DepthToSpace { block, is_column_first: false },
         };
+        let is_cut = whole != [height, width];
+        let pixels = match is_cut {
+            true => self.coded(format!("{} pixels", node.name), [batch, kernels, whole[0], whole[1]], code),
+            false => output,
+        };
         self.graph.nodes.push(Node {
             name: format!("{} pixels", node.name),
             operator: moves,
             inputs: vec![Some(blocks)],
-            outputs: vec![output],
+            outputs: vec![pixels],
         });
+        if is_cut {
+            let of = |sizes: [usize; 2]| {
+                Tensor::of([2], Elements::Int64(sizes.iter().map(|size| *size as i64).collect()))
+            };
+            let cut = [("starts", [0, 0]), ("ends", [height, width]), ("axes", [2, 3])];
+            let cut = cut.map(|(role, sizes)| self.constant(format!("{} {role}", node.name), of(sizes)));
+            let inputs = [pixels].into_iter().chain(cut).map(Some).collect();
+            let name = format!("{} cut", node.name);
+            self.graph.nodes.push(Node { name, operator: Operator::Slice, inputs, outputs: vec![output] });
+        }
         Some(())
     }
 
@@ -162,7 +187,8 @@ impl FloatGraph {
             return Some(whole);
         }
         let channels = shape[1] * parts.len();
-        let whole = self.coded(&of.node.name, [shape[0], channels, shape[2], shape[3]], code);
+        let whole =
+            self.coded(format!("{} blocks", of.node.name), [shape[0], channels, shape[2], shape[3]], code);
         self.graph.nodes.push(Node {
             name: format!("{} blocks", of.node.name),
             operator: Operator::Concat { axis: 1 },
@@ -189,7 +215,7 @@ impl FloatGraph {
             let values = Tensor::floats([count], bias.repeat(together));
             self.constant(format!("{name} bias"), values)
         });
-        let made = self.coded(name, [batch, count, height, width], code);
+        let made = self.coded(format!("{name} blocks"), [batch, count, height, width], code);
         self.graph.nodes.push(Node {
             name: name.clone(),
             operator: Operator::Conv(windows),
@@ -200,8 +226,8 @@ impl FloatGraph {
     }
 
     /// A value in the code of the output.
-    fn coded(&mut self, name: &str, shape: [usize; 4], code: Option<Code>) -> ValueId {
-        let value = self.value(format!("{name} blocks"), shape.to_vec());
+    fn coded(&mut self, name: String, shape: [usize; 4], code: Option<Code>) -> ValueId {
+        let value = self.value(name, shape.to_vec());
         if let Some(code) = code {
             self.codes.insert(value, code);
         }
@@ -215,8 +241,9 @@ mod tests {
 
     #[test]
     fn phases_take_each_tap_once() {
-        let told = |kernel, stride, padding, extents| {
-            phases(kernel, stride, padding, extents).map(|phases| {
+        let told = |kernel, stride, padding, [input, output]: [usize; 2]| {
+            let places = places(stride, padding, [input, output]);
+            phases(kernel, stride, padding, [input, places]).map(|phases| {
                 phases
                     .into_iter()
                     .map(|phase| (phase.kernel_taps(stride).collect::<Vec<_>>(), phase.before, phase.after))
@@ -227,8 +254,61 @@ mod tests {
         assert_eq!(told(4, 2, 1, [5, 10]), Some(vec![(vec![3, 1], 1, 0), (vec![2, 0], 0, 1)]));
         assert_eq!(told(3, 2, 1, [5, 10]), Some(vec![(vec![1], 0, 0), (vec![2, 0], 0, 1)]));
         assert_eq!(told(3, 1, 1, [5, 5]), Some(vec![(vec![2, 1, 0], 1, 1)]));
-        // Of nine places one phase has more, and without a tap nothing is read.
-        assert_eq!(told(3, 2, 1, [5, 9]), None);
+        // Of nine places the last one is cut off, and of eleven a window lies behind the input.
+        assert_eq!(told(3, 2, 1, [5, 9]), told(3, 2, 1, [5, 10]));
+        assert_eq!(told(3, 2, 0, [5, 11]), Some(vec![(vec![2, 0], 1, 1), (vec![1], 0, 1)]));
+        // Without a tap nothing is read.
         assert_eq!(told(1, 2, 0, [5, 10]), None);
+    }
+
+    #[test]
+    fn convolutions_give_what_the_transposed_one_does() {
+        for (kernel, stride, padding, more) in [
+            (3, 2, 1, 0),
+            (3, 2, 1, 1),
+            (3, 2, 0, 0),
+            (4, 3, 1, 0),
+            (5, 2, 2, 0),
+            (5, 4, 0, 2),
+            (7, 2, 3, 0),
+            (5, 3, 2, 1),
+            (3, 1, 1, 0),
+        ] {
+            let spatial = Spatial {
+                kernel: vec![kernel; 2],
+                strides: vec![stride; 2],
+                dilations: vec![1; 2],
+                before: vec![padding; 2],
+                after: vec![padding; 2],
+                auto_pad: AutoPad::NotSet,
+                groups: 1,
+            };
+            let numbers = |count: usize, step: usize| {
+                (0..count).map(|at| (at * step % 13) as f32 - 6.0).collect::<Vec<f32>>()
+            };
+            let mut source = FloatGraph::default();
+            let input = source.value("x".to_owned(), vec![1, 2, 5, 6]);
+            let weights = Tensor::floats([2, 3, kernel, kernel], numbers(6 * kernel * kernel, 5));
+            let weights = source.constant("w".to_owned(), weights);
+            let bias = source.constant("b".to_owned(), Tensor::floats([3], numbers(3, 2)));
+            let size = |input: usize| stride * (input - 1) + kernel + more - 2 * padding;
+            let output = source.value("y".to_owned(), vec![1, 3, size(5), size(6)]);
+            let operator = Operator::ConvTranspose {
+                spatial: spatial.clone(),
+                output_padding: vec![more; 2],
+                output_shape: None,
+            };
+            let inputs = vec![Some(input), Some(weights), Some(bias)];
+            let node = Node { name: "t".to_owned(), operator, inputs, outputs: vec![output] };
+            source.graph.inputs = vec![input];
+            source.graph.outputs = vec![output];
+            let mut made = source.clone();
+            source.graph.nodes.push(node.clone());
+            made.push_transposed(node, &spatial);
+            assert!(made.graph.nodes.len() > 1, "{kernel} {stride} {padding} {more}");
+            let x = [Tensor::floats([1, 2, 5, 6], numbers(60, 7))];
+            let (expected, found) = (source.graph.run(&x).unwrap(), made.graph.run(&x).unwrap());
+            assert_eq!(found, expected, "{kernel} {stride} {padding} {more}");
+        }
     }
 }

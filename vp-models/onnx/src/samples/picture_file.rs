@@ -48,7 +48,7 @@ fn decode(file: &[u8], check: netpbm::SizeCheck<'_>) -> Option<Result<Picture, P
 }
 
 fn png(file: &[u8], check: netpbm::SizeCheck<'_>) -> Result<Picture, PictureError> {
-    let wrong = |error: png::DecodingError| PictureError::Png(error.to_string());
+    let wrong = |error: png::DecodingError| PictureError::Png(sentence(&error.to_string()));
     let mut decoder = png::Decoder::new(Cursor::new(file));
     decoder.set_transformations(png::Transformations::EXPAND);
     decoder.set_ignore_text_chunk(true);
@@ -78,17 +78,22 @@ fn jpeg(file: &[u8], check: netpbm::SizeCheck<'_>) -> Result<Picture, PictureErr
     let wrong = |what: String| PictureError::Jpeg(what);
     let options = DecoderOptions::default().set_max_width(MOST_SIDE).set_max_height(MOST_SIDE);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(file), options);
-    decoder.decode_headers().map_err(|error| wrong(error.to_string()))?;
+    decoder.decode_headers().map_err(|error| wrong(sentence(&error.to_string())))?;
     let (width, height) = decoder.dimensions().ok_or_else(|| wrong("its header has no size".to_owned()))?;
     let orientation = decoder.exif().map_or(Orientation::UPRIGHT, |exif| Orientation::of_exif(exif));
     check(orientation.size([width, height]))?;
     let is_grey = decoder.input_colorspace() == Some(ColorSpace::Luma);
     let (space, channels) = if is_grey { (ColorSpace::Luma, 1) } else { (ColorSpace::RGB, 3) };
     decoder.set_options(decoder.options().jpeg_set_out_colorspace(space));
-    let samples = decoder.decode().map_err(|error| wrong(error.to_string()))?;
+    let samples = decoder.decode().map_err(|error| wrong(sentence(&error.to_string())))?;
     let picture = Picture::of_bytes([width, height], channels, samples);
     let picture = picture.ok_or_else(|| wrong("it has not as many samples as it should".to_owned()))?;
     Ok(picture.turned(orientation))
+}
+
+/// Text of a decoder on one line: some end with empty ones.
+fn sentence(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").trim_start_matches("I/O errors ").to_owned()
 }
 
 #[cfg(test)]

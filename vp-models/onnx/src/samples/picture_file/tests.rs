@@ -54,6 +54,8 @@ fn a_broken_picture_is_refused() {
     let whole = written(png::ColorType::Rgb, png::BitDepth::Eight, &[1, 2, 3, 4, 5, 6]);
     assert!(matches!(of(&whole[..whole.len() - 20]), Err(PictureError::Png(_))));
     assert!(matches!(of(&[0xff, 0xd8, 0xff, 0xe0, 0, 0]), Err(PictureError::Jpeg(_))));
+    let short = of(&[0xff, 0xd8, 0xff, 0xdb, 0, 0x43, 0, 1, 2]).unwrap_err().to_string();
+    assert!(short.starts_with("JPEG: ") && short.trim_end() == short && !short.contains('\n'), "{short:?}");
     assert!(Picture::decode(b"\x01\x02\x03").is_none());
     assert_eq!(Picture::of_bytes([2, 1], 3, vec![0; 5]), None);
     assert_eq!(Picture::of_bytes([0, 1], 3, vec![]), None);
