@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use coupled::Timed;
 use parking_lot::{FairMutex, FairMutexGuard};
+pub(crate) use state::MOST as MOST_STATE;
 use thiserror::Error;
 use vp_client::native::{Posted, Reply, Request, RequestId};
 use vp_client::{Address, Credentials, Readiness, SilenceLimit};

@@ -12,8 +12,8 @@ use vp_client::native::{Capabilities, ErrorCode, Reply, Request};
 use super::wire::{Broken, Wire};
 use super::{Link, Session};
 
-/// Bytes of a state that is taken at most.
-const MOST: u64 = 1 << 30;
+/// Number of bytes of a platform's state that is taken at most.
+pub(crate) const MOST: u64 = 1 << 30;
 /// Bytes of a state that go in one message.
 const PIECE: usize = 256 << 10;
 
@@ -38,11 +38,14 @@ pub(crate) enum StateError {
 }
 
 impl Session {
-    /// Returns true if the server saves platforms for machines.
-    pub(crate) fn keeps_state(&self) -> bool {
+    /// Checks that the server saves platforms for machines.
+    ///
+    /// # Errors
+    /// [`StateError`]: it does not.
+    pub(crate) fn check_keeps_state(&self) -> Result<(), StateError> {
         match &self.shared.lock().link {
             Link::Up(wire) => keeps_state(wire),
-            Link::Down { .. } => false,
+            Link::Down { .. } => Err(StateError::Gone),
         }
     }
 
@@ -136,9 +139,7 @@ impl Session {
                 }
             };
             let Link::Up(wire) = &mut state.link else { return Err(StateError::Gone) };
-            if !keeps_state(wire) {
-                return Err(StateError::Unable);
-            }
+            keeps_state(wire)?;
             wire.begin(limit);
             let said = words(wire, limit);
             said.unwrap_or_else(|broken| {
@@ -149,8 +150,9 @@ impl Session {
     }
 }
 
-fn keeps_state(wire: &Wire) -> bool {
-    wire.client.welcome().capabilities.contains(Capabilities::DEVICE_STATE)
+fn keeps_state(wire: &Wire) -> Result<(), StateError> {
+    let can = wire.client.welcome().capabilities.contains(Capabilities::DEVICE_STATE);
+    if can { Ok(()) } else { Err(StateError::Unable) }
 }
 
 fn done(reply: Reply) -> Result<(), StateError> {

@@ -66,8 +66,12 @@ struct Peer {
 impl Peer {
     /// Waits for a client and lets it have its places.
     fn welcome(listener: &UnixListener) -> Peer {
+        Peer::welcome_with(listener, Capabilities::ALL.union(Capabilities::LOCAL))
+    }
+
+    /// As [`Peer::welcome`], of a server with these capabilities.
+    fn welcome_with(listener: &UnixListener, capabilities: Capabilities) -> Peer {
         let (stream, _) = listener.accept().unwrap();
-        let capabilities = Capabilities::ALL.union(Capabilities::LOCAL);
         let connection = Connection::server(Terms { capabilities, ..Terms::default() });
         let mut peer =
             Peer { stream, connection, input: BytesMut::new(), files: VecDeque::new(), ring: None };
@@ -228,10 +232,20 @@ fn connect<T: Send + 'static>(
     patience: Patience,
     serve: impl FnOnce(Peer) -> T + Send + 'static,
 ) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
+    connect_to(is_coupled, may_share, patience, |listener| serve(Peer::welcome(&listener)))
+}
+
+/// A session with whom such a listener lets in.
+fn connect_to<T: Send + 'static>(
+    is_coupled: bool,
+    may_share: bool,
+    patience: Patience,
+    serve: impl FnOnce(UnixListener) -> T + Send + 'static,
+) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vp.sock");
     let listener = UnixListener::bind(&path).unwrap();
-    let server = std::thread::spawn(move || serve(Peer::welcome(&listener)));
+    let server = std::thread::spawn(move || serve(listener));
     let guest = Arc::new(TestGuest { memory: Mutex::new(vec![0; 64]), ..TestGuest::default() });
     let place = Server { address: Address::Unix(path), platform: None, credentials: Credentials::default() };
     let connected = Session::connect(place, guest.clone(), is_coupled, may_share, patience);
@@ -653,11 +667,33 @@ fn a_state_goes_in_parts_and_one_that_is_too_large_is_not_taken() {
         peer.send();
         peer
     });
-    assert!(session.keeps_state());
+    session.check_keeps_state().unwrap();
     let saved = session.save().unwrap();
     assert_eq!(saved, state);
     session.restore(&saved).unwrap();
     assert!(session.save().unwrap_err().to_string().contains("are taken at most"));
     drop(session);
     drop(server.join().unwrap());
+}
+
+/// As of a version before there was such a thing.
+#[test]
+fn a_server_that_cannot_save_is_asked_for_nothing() {
+    let patience = Patience { timeout: LONG, heartbeat: SilenceLimit::default() };
+    let (session, _, server, _folder) = connect_to(false, false, patience, |listener| {
+        let older = Capabilities::ALL.difference(Capabilities::DEVICE_STATE);
+        let mut peer = Peer::welcome_with(&listener, older);
+        // The first request that there is.
+        peer.answer(Reply::Value { value: 7 })
+    });
+    let sentence = "the server cannot save a platform whose memory is outside";
+    let refusals = [
+        session.check_keeps_state().unwrap_err(),
+        session.await_rest(true).unwrap_err(),
+        session.save().unwrap_err(),
+        session.restore(b"VPSV").unwrap_err(),
+    ];
+    refusals.iter().for_each(|refusal| assert_eq!(refusal.to_string(), sentence));
+    assert_eq!(session.read(0), Ok(7));
+    assert!(matches!(server.join().unwrap(), Request::RegisterRead(_)));
 }
