@@ -3,8 +3,7 @@
 //! All of this is waited for with QEMU's big lock. Whoever waits serves the platform's accesses to memory meanwhile, so a layer comes
 //! to its end.
 
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use thiserror::Error;
 use vp_client::native::{Capabilities, ErrorCode, Reply, Request};
@@ -121,23 +120,14 @@ impl Session {
         })
     }
 
-    /// Has the session for a while, with QEMU's big lock. A server that is gone is not looked for: a new one has another platform. Whoever
-    /// has the session before may need that lock, to access memory behind an IOMMU, so it is given up until the session is free.
+    /// Has the session for a while, with QEMU's big lock, which is given up until the session is free. A server that is gone is not looked
+    /// for: a new one has another platform.
     fn have_state<T>(
         &self,
         words: impl FnOnce(&mut Wire, Duration) -> Result<Result<T, StateError>, Broken>,
     ) -> Result<T, StateError> {
         self.holding_up(|limit| {
-            let until = Instant::now() + limit;
-            // Who listens makes room.
-            self.shared.begun.fetch_add(1, Ordering::Relaxed);
-            let mut state = loop {
-                match self.shared.state.try_lock() {
-                    Some(state) => break state,
-                    None if Instant::now() >= until => return Err(StateError::Busy),
-                    None => self.shared.guest.make_way(),
-                }
-            };
+            let mut state = self.lock_making_way(limit).ok_or(StateError::Busy)?;
             let Link::Up(wire) = &mut state.link else { return Err(StateError::Gone) };
             keeps_state(wire)?;
             wire.begin(limit);
