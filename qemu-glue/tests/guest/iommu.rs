@@ -99,6 +99,25 @@ fn a_guest_behind_an_iommu_is_reset_while_its_layers_run() {
 }
 
 #[test]
+fn a_module_that_makes_a_node_of_a_function_leaves_one_that_an_iommu_translates() {
+    let test = "a_module_that_makes_a_node_of_a_function_leaves_one_that_an_iommu_translates";
+    if !linux::can_run(Kind::MadeNode, test) {
+        return;
+    }
+    let server = Served::named("nv_small");
+    // The plug-in's function, whose interrupt is a line.
+    let boot = |more: &str| {
+        let setup = guest(Kind::MadeNode, more).args(&["-M", "iommu=smmuv3"]).plugin("");
+        setup.args(&["-device", &format!("vp-pci,connect={}", server.address)]).start()
+    };
+    boot("iommu.passthrough=1").passes();
+    let mut machine = boot("");
+    machine.wait_for_start("FAIL: /dev/uio0");
+    let is_told = |line: &String| line.contains("boot with iommu.passthrough=1");
+    assert!(machine.said.iter().any(is_told), "{:?}", machine.said);
+}
+
+#[test]
 fn accesses_over_vfio_user_that_nothing_is_mapped_for_are_bus_errors() {
     let test = "accesses_over_vfio_user_that_nothing_is_mapped_for_are_bus_errors";
     if !can_run_vfio_user(Kind::Group, test) || !linux::can_run(Kind::Group, test) {
