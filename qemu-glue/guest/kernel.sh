@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Gets the newest Debian kernel, and for arm64 builds the generic driver uio_pdrv_genirq from the same kernel's source, which
-# Debian's configuration leaves out. Needs apt, and for arm64 make and Debian's compiler; installs nothing.
+# Debian's configuration leaves out, and examples/pci-node. Needs apt, and for arm64 make and Debian's compiler; installs nothing.
 #
-#   kernel.sh FOLDER arm64     leaves vmlinuz, uio.ko, uio_pci_generic.ko and uio_pdrv_genirq.ko there
+#   kernel.sh FOLDER arm64     leaves vmlinuz, uio.ko, uio_pci_generic.ko, uio_pdrv_genirq.ko and pci_node.ko there
 #   kernel.sh FOLDER amd64     leaves vmlinuz, uio.ko, uio_pci_generic.ko and the modules of vfio-pci there
 #   kernel.sh FOLDER riscv64   leaves vmlinuz, uio.ko and uio_pci_generic.ko there
 #
 # The kernel is that of this machine's own release. If that has none for the architecture, as Debian 12 has no riscv64, it is that of
 # Debian's stable release, from where this machine has its packages.
 set -euo pipefail
+example=$(cd "$(dirname "$0")/../../examples/pci-node" && pwd)
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 arch=$2
@@ -98,12 +99,12 @@ done
 dpkg -x linux-source-*.deb source
 tar -xJf source/usr/src/linux-source-"$series".tar.xz --wildcards --occurrence=1 \
   "linux-source-$series/drivers/uio/uio_pdrv_genirq.c"
-cp linux-source-"$series"/drivers/uio/uio_pdrv_genirq.c module/
-echo 'obj-m := uio_pdrv_genirq.o' > module/Makefile
+cp linux-source-"$series"/drivers/uio/uio_pdrv_genirq.c "$example/pci_node.c" module/
+echo 'obj-m := uio_pdrv_genirq.o pci_node.o' > module/Makefile
 headers=root/usr/src/$headers
 sed -i "s#include /usr/src#include $work/root/usr/src#" "$headers/Makefile"
 # Without BTF, which would need `pahole`.
 make -C "$headers" M="$work/module" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- CONFIG_DEBUG_INFO_BTF_MODULES= modules
 
-cp module/uio_pdrv_genirq.ko "$folder/"
+cp module/uio_pdrv_genirq.ko module/pci_node.ko "$folder/"
 echo "$release" > "$folder/release"

@@ -12,9 +12,12 @@ use std::sync::{Mutex, PoisonError};
 use super::Device;
 use crate::qemu::Qemu;
 use crate::qemu::state::{Saving, Section, Stateful};
+use crate::session::MOST_STATE;
 
 /// Of the form.
 const FORM: u8 = 1;
+/// Bytes before the platform's.
+const HEAD: usize = 2;
 
 /// States in which a machine stands that is about to end, or to have another state: the platform's is of no use.
 const OVER: [&str; 2] = ["restore-vm", "shutdown"];
@@ -52,9 +55,7 @@ impl Device {
     /// Why it cannot be one, for people.
     pub(super) fn join_machine_state(&'static self, name: &str) -> Result<&'static Section, String> {
         Saving::find()?;
-        if !self.session.keeps_state() {
-            return Err("the server cannot save a platform whose memory is outside".to_owned());
-        }
+        self.session.check_keeps_state().map_err(|error| error.to_string())?;
         let section = Section::register(name, self.port.function(), self)?;
         _ = self.state.section.set(section);
         Ok(section)
@@ -99,7 +100,7 @@ impl Stateful for Device {
             return Err(refused(&busy));
         }
         let platform = self.session.save().map_err(|error| refused(&error))?;
-        let head = [FORM, u8::from(self.port.level())];
+        let head: [u8; HEAD] = [FORM, u8::from(self.port.level())];
         Ok([&head, &platform[..]].concat())
     }
 
@@ -116,5 +117,9 @@ impl Stateful for Device {
         self.state.set_busy(None);
         self.state.is_loaded.store(true, std::sync::atomic::Ordering::Relaxed);
         Ok(())
+    }
+
+    fn most(&self) -> u64 {
+        MOST_STATE + HEAD as u64
     }
 }

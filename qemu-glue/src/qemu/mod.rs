@@ -13,6 +13,7 @@ pub(crate) mod pci;
 mod shared;
 pub(crate) mod state;
 pub(crate) mod symbols;
+mod template;
 pub(crate) mod time;
 
 use std::ffi::{CStr, CString, c_int, c_void};

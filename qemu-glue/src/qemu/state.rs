@@ -1,11 +1,10 @@
 //! A device's part of what QEMU saves of a machine: for `savevm`, and for migration.
 //!
-//! QEMU takes a description of the part, a `VMStateDescription`, and calls a function for each of its fields. Versions have moved
-//! and renamed what is in such descriptions. So the description is one of QEMU's own, `vmstate_fifo8`, copied, with other names
-//! and with a field whose functions are ours. That QEMU calls these as expected, and goes on to the next field, is tried with a file
-//! in memory before a device relies on it.
+//! QEMU takes a description of the part, a `VMStateDescription`, and calls a function for each of its fields. The description is one of
+//! QEMU's own, copied ([`template`](super::template)), with other names and with a field whose functions are ours. That QEMU calls these
+//! as expected, and goes on to the next field, is tried with a file in memory before a device relies on it.
 
-#![expect(unsafe_code, reason = "calls into QEMU, and copies of its structures")]
+#![expect(unsafe_code, reason = "calls into QEMU")]
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -15,25 +14,18 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::functions::functions;
 use super::layouts::{Errors, Object};
-use super::{Handle, Qemu, c, own_memory, symbols};
+use super::template::{InfoKind, Template};
+use super::{Handle, Qemu, c, symbols};
 use crate::report::guarded;
 
 /// `VMSTATE_INSTANCE_ID_ANY`: QEMU numbers the parts of one name.
 const ANY: u32 = u32::MAX;
 /// No other number by which the part was known once.
 const NO_ALIAS: c_int = -1;
-/// Bytes of a description in which its fields are looked for.
-const DESCRIPTION: usize = 256;
-/// Number of the word of a description from which on functions are.
-const HOOKS: usize = 3;
-/// Words of the fields of the description that is copied.
-const FIELDS: usize = 96;
 /// Words of what the fields describe, all 0. More than the description that is copied has.
 const DESCRIBED: usize = 64;
 /// Bytes that are read from QEMU's file at once.
 const PIECE: usize = 64 << 10;
-/// Bytes of a state that is taken at most.
-const MOST: u64 = 1 << 30;
 /// `DIRTY_MEMORY_MIGRATION`, as a bit: whoever writes RAM has to tell migration.
 const LOGGED_FOR_MIGRATION: u8 = 1 << 2;
 /// `-EINVAL`.
@@ -111,6 +103,9 @@ pub(crate) trait Stateful: Send + Sync {
     /// # Errors
     /// Why it is none of this device, for people. QEMU does not load the machine then.
     fn load(&self, state: &[u8]) -> Result<(), String>;
+
+    /// Number of bytes of a state that is taken up at most.
+    fn most(&self) -> u64;
 }
 
 /// A device's part of the machine's state, which QEMU knows of.
@@ -133,28 +128,6 @@ pub(crate) struct Saving {
     template: Template,
     /// Names of the machine's states: `RunState_lookup`.
     states: Handle,
-}
-
-/// A description of QEMU's own, found out about.
-struct Template {
-    /// Words of the description up to the pointer to its fields.
-    description: Vec<usize>,
-    /// Words of the last two fields, and of the end behind them.
-    fields: Vec<usize>,
-    /// Number of words of a field.
-    field: usize,
-    /// Number of the word in a field that points to its functions.
-    info: usize,
-    kind: InfoKind,
-}
-
-/// Form of a field's functions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum InfoKind {
-    /// `get` and `put`, which give 0 when all is well.
-    Plain,
-    /// Behind them `load` and `save`, which have a place for errors and give true when all is well: from 11.1 on.
-    WithErrors,
 }
 
 /// `VMStateInfo` of migration/vmstate.h. Older versions end behind `put`.
@@ -244,6 +217,9 @@ impl Saving {
             fn load(&self, state: &[u8]) -> Result<(), String> {
                 self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(state);
                 Ok(())
+            }
+            fn most(&self) -> u64 {
+                TRIAL.len() as u64
             }
         }
         const TRIAL: &[u8] = b"a state";
@@ -463,8 +439,9 @@ impl Section {
         let mut length = [0; 8];
         get(&mut length)?;
         let length = u64::from_be_bytes(length);
-        if length > MOST {
-            return Err(format!("the device's state has {length} bytes: {MOST} are the most"));
+        let most = self.device.most();
+        if length > most {
+            return Err(format!("the device's state has {length} bytes: {most} are the most"));
         }
         let mut state = Vec::new();
         while (state.len() as u64) < length {
@@ -473,65 +450,6 @@ impl Section {
             get(&mut state[begun..])?;
         }
         self.device.load(&state)
-    }
-}
-
-impl Template {
-    /// Finds out how this QEMU describes what it saves: by a description whose fields are known.
-    fn find() -> Option<Template> {
-        let address = |name| Some(symbols::find(name) as usize).filter(|address| *address != 0);
-        let (numbers, bytes) = (address("vmstate_info_uint32")?, address("vmstate_info_buffer")?);
-        Template::of(address("vmstate_fifo8")?, numbers, bytes)
-    }
-
-    /// As above, of a description at this address, and the functions of fields of these kinds.
-    fn of(description: usize, numbers: usize, bytes: usize) -> Option<Template> {
-        let word = |address: usize| Some(usize::from_ne_bytes(own_memory(address)?));
-        let is_named = |address: usize, name: &CStr| {
-            let Some(text) = word(address) else { return false };
-            let mut letters = name.to_bytes_with_nul().iter().enumerate();
-            letters.all(|(at, letter)| own_memory(text.wrapping_add(at)) == Some([*letter]))
-        };
-        if !is_named(description, c"Fifo8") {
-            return None;
-        }
-        let at = (size_of::<usize>()..DESCRIPTION).step_by(size_of::<usize>()).find(|at| {
-            word(description + at).is_some_and(|fields| fields != 0 && is_named(fields, c"data"))
-        })?;
-        let fields = word(description + at)?;
-        let place = |number: usize| fields + number * size_of::<usize>();
-        let of = |wanted| (0..FIELDS).filter(move |number| word(place(*number)) == Some(wanted));
-        let info = of(bytes).next()?;
-        let (first, second) = (of(numbers).next()?, of(numbers).nth(1)?);
-        let field = second - first;
-        let is_known = info + field == first
-            && info < field
-            && is_named(place(field), c"head")
-            && is_named(place(2 * field), c"num");
-        // Functions of QEMU's own would be called for what is not theirs.
-        let is_plain = |from: usize, mut numbers: Range<usize>| {
-            numbers.all(|number| word(from + number * size_of::<usize>()).is_some_and(|word| word >> 32 == 0))
-        };
-        let are_plain = is_plain(description, HOOKS..at / size_of::<usize>())
-            && [field, 2 * field]
-                .into_iter()
-                .all(|begin| is_plain(place(begin), 1..info) && is_plain(place(begin), info + 1..field));
-        if !is_known || !are_plain {
-            return None;
-        }
-        // Behind the last field is the end, which versions mark differently.
-        let words = |from: usize, count: usize| -> Option<Vec<usize>> {
-            (0..count).map(|number| word(from + number * size_of::<usize>())).collect()
-        };
-        let fields = words(place(field), 3 * field)?;
-        let description = words(description, at / size_of::<usize>() + 1)?;
-        let function = |number: usize| word(numbers + number * size_of::<usize>());
-        let kind = match (function(1)?, function(2)?, function(3)?, function(4)?) {
-            (0, 0, 1.., 1..) => InfoKind::WithErrors,
-            (1.., 1.., ..) => InfoKind::Plain,
-            _ => return None,
-        };
-        Some(Template { description, fields, field, info, kind })
     }
 }
 
@@ -630,92 +548,4 @@ unsafe extern "C" fn save(
 ) -> bool {
     // SAFETY: the place that QEMU gave, or none.
     unsafe { pass_on(&written(file, field), errors) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Words of a field, and where some of them are.
-    struct Layout {
-        field: usize,
-        offset: usize,
-        info: usize,
-        flags: usize,
-        end: usize,
-        /// Number of the word of the description that points to the fields.
-        fields: usize,
-    }
-
-    /// QEMU 7.2, on a host of 64 bits.
-    const OLD: Layout = Layout { field: 13, offset: 2, info: 8, flags: 9, end: 0, fields: 9 };
-    /// QEMU 11.1.
-    const NEW: Layout = Layout { field: 12, offset: 1, info: 7, flags: 8, end: 0x2_0000, fields: 12 };
-
-    static BYTES: [usize; 5] = [0; 5];
-
-    /// `vmstate_fifo8` and the functions of its numbers.
-    fn fifo(layout: &Layout, functions: [usize; 5]) -> (Vec<usize>, Vec<usize>) {
-        let name = |text: &'static CStr| text.as_ptr() as usize;
-        let numbers = Vec::leak(functions.to_vec());
-        let mut fields = vec![0; 96];
-        let kinds = [(c"data", &BYTES[..]), (c"head", numbers), (c"num", numbers)];
-        for (number, (text, info)) in kinds.into_iter().enumerate() {
-            let field = &mut fields[number * layout.field..];
-            field[0] = name(text);
-            field[layout.offset] = 8 + 4 * number;
-            field[layout.info] = info.as_ptr() as usize;
-            field[layout.flags] = 1;
-        }
-        fields[3 * layout.field + layout.flags] = layout.end;
-        let fields = Vec::leak(fields);
-        let mut description = vec![0; 64];
-        (description[0], description[1], description[2]) = (name(c"Fifo8"), 1 << 32, 1);
-        description[layout.fields] = fields.as_ptr() as usize;
-        (description, numbers.to_vec())
-    }
-
-    fn found(description: &[usize], numbers: &[usize]) -> Option<Template> {
-        let fields = description.iter().rev().find(|word| **word != 0).copied()?;
-        // Where the fields of the numbers refer to.
-        let info = (0..96).find_map(|at| {
-            let word = usize::from_ne_bytes(own_memory(fields + at * size_of::<usize>())?);
-            let here: Option<[u8; 8]> = own_memory(word);
-            (word != BYTES.as_ptr() as usize && here == Some(numbers[0].to_ne_bytes())).then_some(word)
-        })?;
-        Template::of(description.as_ptr() as usize, info, BYTES.as_ptr() as usize)
-    }
-
-    #[test]
-    fn descriptions_of_each_version_are_found_out_about() {
-        let marked = 0x5650_5650_5650;
-        for (layout, functions, kind) in [
-            (&OLD, [marked, 1, 2, 0, 0], InfoKind::Plain),
-            (&NEW, [marked, 0, 0, 1, 2], InfoKind::WithErrors),
-        ] {
-            let (description, numbers) = fifo(layout, functions);
-            let template = found(&description, &numbers).expect("a description that is known");
-            assert_eq!((template.field, template.info, template.kind), (layout.field, layout.info, kind));
-            assert_eq!(template.description.len(), layout.fields + 1);
-            assert_eq!(template.fields.len(), 3 * layout.field);
-            assert_eq!(template.fields[2 * layout.field + layout.flags], layout.end);
-        }
-    }
-
-    #[test]
-    fn a_description_that_is_unlike_those_is_not_copied() {
-        let functions = [0x5650_5650_5650, 1, 2, 0, 0];
-        let (description, numbers) = fifo(&OLD, functions);
-        let mut with_hook = description.clone();
-        with_hook[4] = numbers.as_ptr() as usize;
-        assert!(found(&with_hook, &numbers).is_none());
-        let mut other = description.clone();
-        other[0] = c"Fifo".as_ptr() as usize;
-        assert!(found(&other, &numbers).is_none());
-        let crowded = Layout { info: 12, ..OLD };
-        let (description, numbers) = fifo(&Layout { field: 5, flags: 4, info: 3, ..crowded }, functions);
-        assert!(found(&description, &numbers).is_some());
-        let (description, numbers) = fifo(&OLD, [functions[0], 0, 0, 0, 0]);
-        assert!(found(&description, &numbers).is_none());
-    }
 }

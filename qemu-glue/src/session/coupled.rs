@@ -15,7 +15,10 @@ use vp_client::{Answer, limit_in_words};
 
 use super::timeline::Timeline;
 use super::wire::{Broken, Wire};
-use super::{AccessError, Session};
+use super::{AccessError, Link, Session};
+
+/// Time for which a Step waits for an access to end. The thread that listens has the session for less.
+const FOR_AN_ACCESS: Duration = Duration::from_millis(200);
 
 /// Result of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,24 +71,33 @@ impl Session {
         timed(&timeline, 0, edge, &step)
     }
 
-    /// Lets the platform do all that is due until a moment of the guest's time. Gives the next one, which is later. With QEMU's
-    /// big lock. A server that is gone is not looked for: that is for the guest's own accesses, which have to learn first that
-    /// the device is another.
+    /// Lets the platform do all that is due until a moment of the guest's time. Gives the next one, which is later. A server that is gone is
+    /// not looked for: that is for the guest's own accesses, which have to learn first that the device is another.
+    ///
+    /// With QEMU's big lock, for which an access that has the session may wait, to reach memory behind an IOMMU. So one that goes on for
+    /// long is not waited for: it steps the platform to its own moment, which is no earlier, and says afterwards when the next one is.
     ///
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn step(&self, now: u64) -> Result<Option<u64>, AccessError> {
-        let (step, timeline) = self.holding_up(|limit| {
-            if !self.is_up() {
+        let stepped = self.holding_up(|limit| {
+            self.make_room();
+            let Some(state) = self.shared.state.try_lock_for(limit.min(FOR_AN_ACCESS)) else {
+                return Ok(None);
+            };
+            if matches!(state.link, Link::Down { .. }) {
                 return Err(AccessError);
             }
-            self.exchange_within(limit, |wire| {
+            self.exchange_in(state, limit, |wire| {
                 let to = wire.timeline()?.at(now);
                 let step = wire.request(Request::Step { to })?;
-                Ok((wire.answer(step, limit)?, *wire.timeline()?))
+                Ok(Some((wire.answer(step, limit)?, *wire.timeline()?)))
             })
         })?;
-        let next = timed(&timeline, 0, step.time, &step)?.next;
+        let next = match stepped {
+            Some((step, timeline)) => timed(&timeline, 0, step.time, &step)?.next,
+            None => Some(now),
+        };
         // QEMU runs the timers of one moment in a loop (timerlist_run_timers of util/qemu-timer.c): it would never leave the loop
         // for a server that has something to do now, again and again.
         Ok(next.map(|next| next.max(now.saturating_add(1))))

@@ -8,10 +8,12 @@
 //!
 //! Where the guest's time is the platform's, `coupled` says when each access is made.
 //!
-//! A vCPU gives up QEMU's big lock before it waits here, and no thread that has the session waits for that
-//! lock. Levels of the interrupt are noted in the order of the stream, and the line is brought to the newest
-//! one before the guest has its value: a guest reads no status before it is told of the interrupt. Levels
-//! that come while no access waits are applied by QEMU's main thread.
+//! The session comes before QEMU's big lock: whoever has the session may wait for that lock, because memory behind an IOMMU is accessed
+//! with it. So a vCPU gives the lock up before it waits here; a reset, and whoever has the platform's state, give it up until the session
+//! is free (`lock_making_way`); a Step, which cannot, does without a session that others have (`coupled`).
+//!
+//! Levels of the interrupt are noted in the order of the stream, and the line is brought to the newest one before the guest has its value:
+//! a guest reads no status before it is told of the interrupt. Levels that come while no access waits are applied by QEMU's main thread.
 
 mod budget;
 mod coupled;
@@ -29,6 +31,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use coupled::Timed;
 use parking_lot::{FairMutex, FairMutexGuard};
+pub(crate) use state::MOST as MOST_STATE;
 use thiserror::Error;
 use vp_client::native::{Posted, Reply, Request, RequestId};
 use vp_client::{Address, Credentials, Readiness, SilenceLimit};
@@ -50,7 +53,7 @@ const LOOKS_AT_SILENCE: u32 = 8;
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Parts of the guest that a session needs. Called by whichever thread moves the session on, which holds the session: so it
-/// must not wait for anybody who may wait for a register.
+/// must not wait for anybody who may wait for a register. For QEMU's big lock it may wait.
 pub(crate) trait Guest: Send + Sync {
     /// Fills `into` from guest memory.
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), NoAccess>;
@@ -379,17 +382,18 @@ impl Session {
         posted.map_err(|broken| self.broken(&mut state, &broken))
     }
 
-    /// Puts the platform back to power-on, as the guest itself is. With QEMU's big lock.
+    /// Puts the platform back to power-on, as the guest itself is. With QEMU's big lock, which is given up until the session is free.
     ///
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn reset(&self) -> Result<(), AccessError> {
         let answer = self.holding_up(|limit| {
+            let mut state = self.lock_making_way(limit).ok_or(AccessError)?;
             // A guest that starts anew may have a new device at once.
-            if let Link::Down { told, tried } = &mut self.shared.lock().link {
+            if let Link::Down { told, tried } = &mut state.link {
                 (*told, *tried) = (true, None);
             }
-            self.exchange_within(limit, |wire| {
+            self.exchange_in(state, limit, |wire| {
                 let reset = wire.request(Request::Reset)?;
                 wire.answer(reset, limit)
             })
@@ -416,13 +420,21 @@ impl Session {
     }
 
     /// Returns true if there is a session, as far as is known.
+    #[cfg(test)]
     fn is_up(&self) -> bool {
         matches!(self.shared.lock().link, Link::Up(_))
     }
 
     /// The state, with a session that works.
     fn up(&self) -> Result<FairMutexGuard<'_, SessionState>, AccessError> {
-        let mut state = self.shared.lock();
+        self.up_in(self.shared.lock())
+    }
+
+    /// The state, with a session that works, as [`Self::up`] gives it.
+    fn up_in<'a>(
+        &'a self,
+        mut state: FairMutexGuard<'a, SessionState>,
+    ) -> Result<FairMutexGuard<'a, SessionState>, AccessError> {
         let Link::Down { told, tried } = &mut state.link else { return Ok(state) };
         if !std::mem::replace(told, true) || tried.is_some_and(|tried| tried.elapsed() < AGAIN) {
             return Err(AccessError);
@@ -459,21 +471,40 @@ impl Session {
 
     /// Has the session for a while: nobody else reads the stream.
     fn exchange<T>(&self, words: impl FnOnce(&mut Wire) -> Result<T, Broken>) -> Result<T, AccessError> {
-        self.exchange_within(self.shared.timeout, words)
+        self.make_room();
+        self.exchange_in(self.shared.lock(), self.shared.timeout, words)
     }
 
     /// Has the session as [`Self::exchange`] does; what the server does not read within this time ends the session.
-    fn exchange_within<T>(
-        &self,
+    fn exchange_in<'a, T>(
+        &'a self,
+        state: FairMutexGuard<'a, SessionState>,
         limit: Duration,
         words: impl FnOnce(&mut Wire) -> Result<T, Broken>,
     ) -> Result<T, AccessError> {
-        // Who listens makes room.
-        self.shared.begun.fetch_add(1, Ordering::Relaxed);
-        let mut state = self.up()?;
+        let mut state = self.up_in(state)?;
         let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
         wire.begin(limit);
         words(wire).map_err(|broken| self.broken(&mut state, &broken))
+    }
+
+    /// Has the thread that listens leave the session to whoever comes now.
+    fn make_room(&self) {
+        self.shared.begun.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The state, for a caller with QEMU's big lock, within this time. Whoever has the session before may need that lock, to access memory
+    /// behind an IOMMU, so it is given up until the session is free.
+    fn lock_making_way(&self, limit: Duration) -> Option<FairMutexGuard<'_, SessionState>> {
+        let until = Instant::now() + limit;
+        self.make_room();
+        loop {
+            match self.shared.state.try_lock() {
+                Some(state) => return Some(state),
+                None if Instant::now() >= until => return None,
+                None => self.shared.guest.make_way(),
+            }
+        }
     }
 
     /// A wait with QEMU's big lock, which gets the time that it may take.

@@ -3,8 +3,7 @@
 //! All of this is waited for with QEMU's big lock. Whoever waits serves the platform's accesses to memory meanwhile, so a layer comes
 //! to its end.
 
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use thiserror::Error;
 use vp_client::native::{Capabilities, ErrorCode, Reply, Request};
@@ -12,8 +11,8 @@ use vp_client::native::{Capabilities, ErrorCode, Reply, Request};
 use super::wire::{Broken, Wire};
 use super::{Link, Session};
 
-/// Bytes of a state that is taken at most.
-const MOST: u64 = 1 << 30;
+/// Number of bytes of a platform's state that is taken at most.
+pub(crate) const MOST: u64 = 1 << 30;
 /// Bytes of a state that go in one message.
 const PIECE: usize = 256 << 10;
 
@@ -38,11 +37,14 @@ pub(crate) enum StateError {
 }
 
 impl Session {
-    /// Returns true if the server saves platforms for machines.
-    pub(crate) fn keeps_state(&self) -> bool {
+    /// Checks that the server saves platforms for machines.
+    ///
+    /// # Errors
+    /// [`StateError`]: it does not.
+    pub(crate) fn check_keeps_state(&self) -> Result<(), StateError> {
         match &self.shared.lock().link {
             Link::Up(wire) => keeps_state(wire),
-            Link::Down { .. } => false,
+            Link::Down { .. } => Err(StateError::Gone),
         }
     }
 
@@ -118,27 +120,16 @@ impl Session {
         })
     }
 
-    /// Has the session for a while, with QEMU's big lock. A server that is gone is not looked for: a new one has another platform. Whoever
-    /// has the session before may need that lock, to access memory behind an IOMMU, so it is given up until the session is free.
+    /// Has the session for a while, with QEMU's big lock, which is given up until the session is free. A server that is gone is not looked
+    /// for: a new one has another platform.
     fn have_state<T>(
         &self,
         words: impl FnOnce(&mut Wire, Duration) -> Result<Result<T, StateError>, Broken>,
     ) -> Result<T, StateError> {
         self.holding_up(|limit| {
-            let until = Instant::now() + limit;
-            // Who listens makes room.
-            self.shared.begun.fetch_add(1, Ordering::Relaxed);
-            let mut state = loop {
-                match self.shared.state.try_lock() {
-                    Some(state) => break state,
-                    None if Instant::now() >= until => return Err(StateError::Busy),
-                    None => self.shared.guest.make_way(),
-                }
-            };
+            let mut state = self.lock_making_way(limit).ok_or(StateError::Busy)?;
             let Link::Up(wire) = &mut state.link else { return Err(StateError::Gone) };
-            if !keeps_state(wire) {
-                return Err(StateError::Unable);
-            }
+            keeps_state(wire)?;
             wire.begin(limit);
             let said = words(wire, limit);
             said.unwrap_or_else(|broken| {
@@ -149,8 +140,9 @@ impl Session {
     }
 }
 
-fn keeps_state(wire: &Wire) -> bool {
-    wire.client.welcome().capabilities.contains(Capabilities::DEVICE_STATE)
+fn keeps_state(wire: &Wire) -> Result<(), StateError> {
+    let can = wire.client.welcome().capabilities.contains(Capabilities::DEVICE_STATE);
+    if can { Ok(()) } else { Err(StateError::Unable) }
 }
 
 fn done(reply: Reply) -> Result<(), StateError> {

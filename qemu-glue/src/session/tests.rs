@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Condvar;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ThreadId};
 
 use bytes::{Bytes, BytesMut};
 use tempfile::TempDir;
@@ -26,15 +27,72 @@ const MEMORY: PortId = PortId(2);
 struct TestGuest {
     memory: Mutex<Vec<u8>>,
     level: AtomicBool,
+    /// Memory is read with it, as behind an IOMMU.
+    big_lock: BigLock,
+}
+
+/// A lock as QEMU's: a thread knows if it has it, and may give it up for a moment.
+#[derive(Default)]
+struct BigLock {
+    holder: Mutex<Option<ThreadId>>,
+    is_free: Condvar,
+    is_waited_for: AtomicBool,
+}
+
+impl BigLock {
+    fn lock(&self) {
+        let mut holder = self.holder.lock().unwrap();
+        while holder.is_some() {
+            self.is_waited_for.store(true, Ordering::SeqCst);
+            holder = self.is_free.wait(holder).unwrap();
+        }
+        *holder = Some(thread::current().id());
+    }
+
+    fn unlock(&self) {
+        assert!(self.is_mine());
+        *self.holder.lock().unwrap() = None;
+        self.is_free.notify_one();
+    }
+
+    fn is_mine(&self) -> bool {
+        *self.holder.lock().unwrap() == Some(thread::current().id())
+    }
+
+    /// Runs `body` with the lock.
+    fn with<T>(&self, body: impl FnOnce() -> T) -> T {
+        let is_mine = self.is_mine();
+        if !is_mine {
+            self.lock();
+        }
+        let result = body();
+        if !is_mine {
+            self.unlock();
+        }
+        result
+    }
+
+    fn await_waiter(&self) {
+        while !self.is_waited_for.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+    }
 }
 
 impl Guest for TestGuest {
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), NoAccess> {
-        let memory = self.memory.lock().unwrap();
-        let from = usize::try_from(address).unwrap();
-        let bytes = memory.get(from..from + into.len()).ok_or(NoAccess::NoMemory)?;
-        into.copy_from_slice(bytes);
-        Ok(())
+        self.big_lock.with(|| self.read_memory(address, into))
+    }
+
+    fn make_way(&self) {
+        let is_mine = self.big_lock.is_mine();
+        if is_mine {
+            self.big_lock.unlock();
+        }
+        thread::sleep(Duration::from_micros(50));
+        if is_mine {
+            self.big_lock.lock();
+        }
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), NoAccess> {
@@ -54,6 +112,16 @@ impl Guest for TestGuest {
     }
 }
 
+impl TestGuest {
+    fn read_memory(&self, address: u64, into: &mut [u8]) -> Result<(), NoAccess> {
+        let memory = self.memory.lock().unwrap();
+        let from = usize::try_from(address).unwrap();
+        let bytes = memory.get(from..from + into.len()).ok_or(NoAccess::NoMemory)?;
+        into.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
 /// The server's end.
 struct Peer {
     stream: UnixStream,
@@ -66,8 +134,12 @@ struct Peer {
 impl Peer {
     /// Waits for a client and lets it have its places.
     fn welcome(listener: &UnixListener) -> Peer {
+        Peer::welcome_with(listener, Capabilities::ALL.union(Capabilities::LOCAL))
+    }
+
+    /// As [`Peer::welcome`], of a server with these capabilities.
+    fn welcome_with(listener: &UnixListener, capabilities: Capabilities) -> Peer {
         let (stream, _) = listener.accept().unwrap();
-        let capabilities = Capabilities::ALL.union(Capabilities::LOCAL);
         let connection = Connection::server(Terms { capabilities, ..Terms::default() });
         let mut peer =
             Peer { stream, connection, input: BytesMut::new(), files: VecDeque::new(), ring: None };
@@ -131,6 +203,27 @@ impl Peer {
         self.connection.reply(id, Time::ZERO, reply, &[]).unwrap();
         self.send();
         request
+    }
+
+    /// Answers the question for the clock's period, in picoseconds.
+    fn tell_period(&mut self, period: u64) {
+        let event = self.next();
+        let Event::Request { id, request: Request::Statistics { .. }, .. } = event else {
+            panic!("{event:?}")
+        };
+        let value = CounterValue::Count(period);
+        let counter = Counter { name: "period".to_owned(), unit: "ps".to_owned(), value };
+        let (payload, count) = emit_counters([&counter], 8192);
+        let reply = Reply::Statistics { total: 1, count };
+        self.connection.reply(id, Time::ZERO, reply, &payload[..]).unwrap();
+        self.send();
+    }
+
+    /// Reads a word of the guest's memory.
+    fn read_memory(&mut self) {
+        let (access, axi_id, at) = (AccessKind::Timed, 0, None);
+        let read = MemoryRead { port: MEMORY, address: 8, length: 4, access, axi_id, at };
+        assert_eq!(self.ask(Request::MemoryRead(read), &[]).0, Reply::Data);
     }
 
     /// Asks the guest for memory, and gives what it says.
@@ -207,16 +300,7 @@ fn coupled(
 ) -> (Session, JoinHandle<()>, TempDir) {
     let patience = Patience { timeout, heartbeat: SilenceLimit::default() };
     let (session, _, server, folder) = connect(true, false, patience, move |mut peer| {
-        let event = peer.next();
-        let Event::Request { id, request: Request::Statistics { .. }, .. } = event else {
-            panic!("{event:?}")
-        };
-        let value = CounterValue::Count(period);
-        let counter = Counter { name: "period".to_owned(), unit: "ps".to_owned(), value };
-        let (payload, count) = emit_counters([&counter], 8192);
-        let reply = Reply::Statistics { total: 1, count };
-        peer.connection.reply(id, Time::ZERO, reply, &payload[..]).unwrap();
-        peer.send();
+        peer.tell_period(period);
         peer.answer_all(answer);
     });
     (session, server, folder)
@@ -228,10 +312,20 @@ fn connect<T: Send + 'static>(
     patience: Patience,
     serve: impl FnOnce(Peer) -> T + Send + 'static,
 ) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
+    connect_to(is_coupled, may_share, patience, |listener| serve(Peer::welcome(&listener)))
+}
+
+/// A session with whom such a listener lets in.
+fn connect_to<T: Send + 'static>(
+    is_coupled: bool,
+    may_share: bool,
+    patience: Patience,
+    serve: impl FnOnce(UnixListener) -> T + Send + 'static,
+) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vp.sock");
     let listener = UnixListener::bind(&path).unwrap();
-    let server = std::thread::spawn(move || serve(Peer::welcome(&listener)));
+    let server = std::thread::spawn(move || serve(listener));
     let guest = Arc::new(TestGuest { memory: Mutex::new(vec![0; 64]), ..TestGuest::default() });
     let place = Server { address: Address::Unix(path), platform: None, credentials: Credentials::default() };
     let connected = Session::connect(place, guest.clone(), is_coupled, may_share, patience);
@@ -414,6 +508,59 @@ fn a_reset_and_the_step_behind_it_are_not_each_waited_for_as_long_as_an_access()
     assert!(session.reset().is_err() || session.step(0).is_err());
     drop(session);
     server.join().unwrap();
+}
+
+/// The thread that listens has the session, and waits for the big lock.
+#[test]
+fn a_reset_lets_an_access_to_memory_have_the_big_lock_that_it_waits_for() {
+    let (go, is_to_go) = std::sync::mpsc::channel();
+    let (session, guest, server, _folder) = session(LONG, move |mut peer| {
+        is_to_go.recv().unwrap();
+        peer.read_memory();
+        assert_eq!(peer.answer(Reply::Done), Request::Reset);
+        peer
+    });
+    let (told, done) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        guest.big_lock.lock();
+        go.send(()).unwrap();
+        guest.big_lock.await_waiter();
+        told.send(session.reset())
+    });
+    assert_eq!(done.recv_timeout(LONG), Ok(Ok(())));
+    drop(server.join().unwrap());
+}
+
+/// A timer of QEMU's main thread is due while a processor has the session and waits for the big lock, which a timer cannot give up.
+#[test]
+fn a_step_does_not_wait_for_an_access_that_waits_for_the_big_lock() {
+    let patience = Patience { timeout: LONG, heartbeat: SilenceLimit::default() };
+    let (session, guest, server, _folder) = connect(true, false, patience, |mut peer| {
+        peer.tell_period(1000);
+        let Event::Request { id, request: Request::RegisterRead(_), .. } = peer.next() else { panic!() };
+        let Event::Request { id: step, request: Request::Step { .. }, .. } = peer.next() else { panic!() };
+        peer.read_memory();
+        peer.connection.reply(id, Time::ZERO, Reply::Value { value: 7 }, &[]).unwrap();
+        peer.connection.reply(step, Time::ZERO, Reply::Stepped { next: None }, &[]).unwrap();
+        peer.send();
+        peer
+    });
+    let session = Arc::new(session);
+    guest.big_lock.lock();
+    let processor = thread::spawn({
+        let session = session.clone();
+        move || session.read_at(0, 5)
+    });
+    guest.big_lock.await_waiter();
+    let (told, done) = std::sync::mpsc::channel();
+    thread::spawn({
+        let session = session.clone();
+        move || told.send(session.step(5))
+    });
+    assert_eq!(done.recv_timeout(LONG / 2), Ok(Ok(Some(6))), "it is to be stepped again");
+    guest.big_lock.unlock();
+    assert_eq!(processor.join().unwrap().map(|read| read.value), Ok(7));
+    drop(server.join().unwrap());
 }
 
 #[test]
@@ -606,9 +753,7 @@ fn memory_is_served_while_rest_is_waited_for_and_a_refusal_leaves_the_session() 
             panic!()
         };
         assert!((20_000..30_000).contains(&patience), "{patience} ms of 30 s");
-        let (access, axi_id, at) = (AccessKind::Timed, 0, None);
-        let read = MemoryRead { port: MEMORY, address: 8, length: 4, access, axi_id, at };
-        assert_eq!(peer.ask(Request::MemoryRead(read), &[]).0, Reply::Data);
+        peer.read_memory();
         peer.connection.reply(id, Time::ZERO, Reply::Done, &[]).unwrap();
         peer.send();
         let refused = |code, reason: &str| Reply::Failed { code, reason: reason.to_owned() };
@@ -653,11 +798,33 @@ fn a_state_goes_in_parts_and_one_that_is_too_large_is_not_taken() {
         peer.send();
         peer
     });
-    assert!(session.keeps_state());
+    session.check_keeps_state().unwrap();
     let saved = session.save().unwrap();
     assert_eq!(saved, state);
     session.restore(&saved).unwrap();
     assert!(session.save().unwrap_err().to_string().contains("are taken at most"));
     drop(session);
     drop(server.join().unwrap());
+}
+
+/// As of a version before there was such a thing.
+#[test]
+fn a_server_that_cannot_save_is_asked_for_nothing() {
+    let patience = Patience { timeout: LONG, heartbeat: SilenceLimit::default() };
+    let (session, _, server, _folder) = connect_to(false, false, patience, |listener| {
+        let older = Capabilities::ALL.difference(Capabilities::DEVICE_STATE);
+        let mut peer = Peer::welcome_with(&listener, older);
+        // The first request that there is.
+        peer.answer(Reply::Value { value: 7 })
+    });
+    let sentence = "the server cannot save a platform whose memory is outside";
+    let refusals = [
+        session.check_keeps_state().unwrap_err(),
+        session.await_rest(true).unwrap_err(),
+        session.save().unwrap_err(),
+        session.restore(b"VPSV").unwrap_err(),
+    ];
+    refusals.iter().for_each(|refusal| assert_eq!(refusal.to_string(), sentence));
+    assert_eq!(session.read(0), Ok(7));
+    assert!(matches!(server.join().unwrap(), Request::RegisterRead(_)));
 }

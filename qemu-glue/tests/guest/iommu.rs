@@ -1,9 +1,12 @@
 //! PCI functions behind a guest's IOMMU: their accesses are translated, and the guest is told of those that are not.
 
+use std::time::Duration;
+
 use crate::linux;
-use crate::machine::{Kind, Machine, Setup, can_run_vfio_user};
+use crate::machine::{Kind, Machine, Setup, can_run_on, can_run_vfio_user};
+use crate::monitor::Monitor;
 use crate::served::Served;
-use crate::{FUSED, small, trace};
+use crate::{FUSED, OTHER, small, trace};
 
 /// Words of the plugin about an access that the IOMMU refuses.
 const REFUSED: &str = "the guest's IOMMU does not let the device access that address";
@@ -69,6 +72,48 @@ fn an_arm_guest_is_told_of_what_its_smmu_refuses() {
     machine.wait_for_start("FAIL");
     machine.told_with(REFUSED);
     let is_told = |line: &String| line.contains("arm-smmu-v3") && line.contains("event 0x10");
+    assert!(machine.said.iter().any(is_told), "{:?}", machine.said);
+}
+
+#[test]
+fn a_guest_behind_an_iommu_is_reset_while_its_layers_run() {
+    if !can_run_on(Kind::Function, "a_guest_behind_an_iommu_is_reset_while_its_layers_run") {
+        return;
+    }
+    let (server, folder) = (Served::named("nv_small"), tempfile::tempdir().unwrap());
+    let path = folder.path().join("monitor");
+    let script = small().say("begun\n").layer(&trace(FUSED)).layer(&trace(OTHER)).hear();
+    let monitor = format!("unix:{},server=on,wait=off", path.display());
+    let setup = Setup::pc(script, "").args(&["-device", "intel-iommu", "-monitor", &monitor]);
+    let mut machine = setup.connect(&server.address).start();
+    let mut monitor = Monitor::open(&path, &machine);
+    for millisecond in 0..20 {
+        machine.wait_for("begun");
+        machine.said.clear();
+        std::thread::sleep(Duration::from_millis(millisecond));
+        assert_eq!(monitor.ask("system_reset"), "");
+    }
+    machine.wait_for("begun");
+    machine.types();
+    machine.passes();
+}
+
+#[test]
+fn a_module_that_makes_a_node_of_a_function_leaves_one_that_an_iommu_translates() {
+    let test = "a_module_that_makes_a_node_of_a_function_leaves_one_that_an_iommu_translates";
+    if !linux::can_run(Kind::MadeNode, test) {
+        return;
+    }
+    let server = Served::named("nv_small");
+    // The plug-in's function, whose interrupt is a line.
+    let boot = |more: &str| {
+        let setup = guest(Kind::MadeNode, more).args(&["-M", "iommu=smmuv3"]).plugin("");
+        setup.args(&["-device", &format!("vp-pci,connect={}", server.address)]).start()
+    };
+    boot("iommu.passthrough=1").passes();
+    let mut machine = boot("");
+    machine.wait_for_start("FAIL: /dev/uio0");
+    let is_told = |line: &String| line.contains("boot with iommu.passthrough=1");
     assert!(machine.said.iter().any(is_told), "{:?}", machine.said);
 }
 

@@ -35,6 +35,9 @@ const FUNCTION: Needs = Needs {
     source: "linux_pci.c",
 };
 
+/// By a module that makes a node of a PCI function.
+const MADE: Needs = Needs { modules: &["uio.ko", "pci_node.ko", "uio_pdrv_genirq.ko"], ..NODE };
+
 /// By vfio-pci; not each kernel has a module `vfio_virqfd`.
 const GROUP: Needs = Needs {
     modules: &[
@@ -66,6 +69,7 @@ impl Kind {
             Kind::Group => &GROUP,
             Kind::RiscV => &RISCV,
             Kind::Arm => &ARM,
+            Kind::MadeNode => &MADE,
         }
     }
 
@@ -80,7 +84,7 @@ impl Kind {
 
     /// The guest's first program, built once; none where there is no C library for the guest.
     fn program(self) -> Option<&'static [u8]> {
-        static BUILT: [OnceLock<Option<Vec<u8>>>; 5] = [const { OnceLock::new() }; 5];
+        static BUILT: [OnceLock<Option<Vec<u8>>>; 6] = [const { OnceLock::new() }; 6];
         let needs = self.needs();
         let built = BUILT[self as usize].get_or_init(|| {
             if !needs.library.iter().any(|library| Path::new(library).exists()) {

@@ -27,13 +27,15 @@ pub(crate) enum Kind {
     RiscV,
     /// A PCI function of Arm's `virt`.
     Arm,
+    /// A PCI function of Arm's `virt`, of which a module makes a node for the driver.
+    MadeNode,
 }
 
 impl Kind {
     /// The variable that names another QEMU.
     fn variable(self) -> &'static str {
         match self {
-            Kind::Node | Kind::Arm => "VP_QEMU",
+            Kind::Node | Kind::Arm | Kind::MadeNode => "VP_QEMU",
             Kind::Function | Kind::Group => "VP_QEMU_X86",
             Kind::RiscV => "VP_QEMU_RISCV",
         }
@@ -42,7 +44,7 @@ impl Kind {
     /// The QEMU to try.
     fn qemu(self) -> String {
         let program = match self {
-            Kind::Node | Kind::Arm => "qemu-system-aarch64",
+            Kind::Node | Kind::Arm | Kind::MadeNode => "qemu-system-aarch64",
             Kind::Function | Kind::Group => "qemu-system-x86_64",
             Kind::RiscV => "qemu-system-riscv64",
         };
@@ -60,7 +62,7 @@ impl Kind {
     /// Returns the compiler that builds the guest's programs.
     pub(crate) fn compiler(self) -> &'static str {
         match self {
-            Kind::Node | Kind::Arm => "aarch64-linux-gnu-gcc",
+            Kind::Node | Kind::Arm | Kind::MadeNode => "aarch64-linux-gnu-gcc",
             Kind::Function | Kind::Group => "x86_64-linux-gnu-gcc",
             Kind::RiscV => "riscv64-linux-gnu-gcc",
         }
@@ -69,7 +71,7 @@ impl Kind {
     /// Returns the packages in which Debian has QEMU and the compiler.
     fn packages(self) -> &'static str {
         match self {
-            Kind::Node | Kind::Arm => "qemu-system-arm gcc-aarch64-linux-gnu",
+            Kind::Node | Kind::Arm | Kind::MadeNode => "qemu-system-arm gcc-aarch64-linux-gnu",
             Kind::Function | Kind::Group => "qemu-system-x86 gcc-x86-64-linux-gnu",
             Kind::RiscV => "qemu-system-misc gcc-riscv64-linux-gnu",
         }
@@ -306,7 +308,9 @@ impl Setup {
         let initramfs = folder.path().join("initramfs");
         std::fs::write(&initramfs, files).expect("the initramfs is written");
         match kind {
-            Kind::Node | Kind::Arm => command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"]),
+            Kind::Node | Kind::Arm | Kind::MadeNode => {
+                command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"])
+            }
             // The traces' surfaces lie from 0x80000000 on, and what is below 0xb0000000 is RAM.
             Kind::Function => command.args(["-M", "q35", "-m", "2100"]),
             // As VFIO in QEMU needs it.
@@ -330,13 +334,14 @@ impl Setup {
             "-nodefaults",
         ]);
         command.arg("-kernel").arg(kind.kernel()).arg("-initrd").arg(initramfs);
+        // Of a busy host PC's kernels think that its timer does not work.
         let line = match kind {
             Kind::Node => "console=ttyAMA0 quiet panic=-1",
             // They are left to the driver.
-            Kind::Function => "console=ttyS0 quiet panic=-1 memmap=16M$0x80000000",
+            Kind::Function => "console=ttyS0 quiet panic=-1 no_timer_check memmap=16M$0x80000000",
             // What is above it is left to the driver.
-            Kind::Arm => "console=ttyAMA0 quiet panic=-1 mem=1G",
-            Kind::Group => "console=ttyS0 quiet panic=-1 intel_iommu=on",
+            Kind::Arm | Kind::MadeNode => "console=ttyAMA0 quiet panic=-1 mem=1G",
+            Kind::Group => "console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on",
             Kind::RiscV => "console=ttyS0 quiet panic=-1 mem=1G",
         };
         command.arg("-append").arg(format!("{line} {more}"));

@@ -77,6 +77,20 @@ fn an_arm_guest_without_a_plugin_runs_a_layer() {
 }
 
 #[test]
+fn a_driver_that_looks_for_a_node_has_the_function_by_a_module() {
+    let test = "a_driver_that_looks_for_a_node_has_the_function_by_a_module";
+    if !can_run_vfio_user(Kind::MadeNode, test) || !linux::can_run(Kind::MadeNode, test) {
+        return;
+    }
+    let server = Served::over_vfio_user("nv_small");
+    let address = server.vfio_user.as_ref().expect("a socket for hypervisors");
+    let setup = Setup::linux(Kind::MadeNode, small().layer(&trace(FUSED)).layer(&trace(OTHER)));
+    let mut machine = setup.vfio_user(1100, address).start();
+    machine.wait_for("PASS");
+    assert!(machine.said.contains(&"node accelerator".to_owned()), "{:?}", machine.said);
+}
+
+#[test]
 fn a_riscv_guest_without_a_plugin_runs_a_layer() {
     let test = "a_riscv_guest_without_a_plugin_runs_a_layer";
     if !can_run_vfio_user(Kind::RiscV, test) || !linux::can_run(Kind::RiscV, test) {
