@@ -162,11 +162,15 @@ impl Engine for Sdp {
             Destination::Pooling => last + self.common.cycles(timing.next_layer_behind_pdp),
             Destination::Memory(_) => last.since(self.common.cycles(timing.next_layer)),
         };
-        let is_written = matches!(layer.destination, Destination::Memory(_)) && layer.has_output();
+        let is_unwritten = match layer.destination {
+            // Where a beat goes into PDP's FIFOs, SDP is done before PDP has taken it: not modelled.
+            Destination::Pooling => timing.beat_in_pdp == 1,
+            Destination::Memory(_) => !layer.has_output(),
+        };
         let interrupt = next + self.common.cycles(TO_UNWRITTEN_INTERRUPT);
-        let ends = match is_written {
-            true => Time::ZERO,
-            false => interrupt.since(self.common.cycles(self.common.timing.done_to_interrupt)),
+        let ends = match is_unwritten {
+            true => interrupt.since(self.common.cycles(self.common.timing.done_to_interrupt)),
+            false => Time::ZERO,
         };
         Streamed { ends, next }
     }
