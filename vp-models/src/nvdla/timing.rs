@@ -137,7 +137,7 @@ pub struct SdpTiming {
     pub to_pdp: u32,
     /// Cycles by which the first atom of the next layer can start before a layer's last write address.
     pub next_layer: u32,
-    /// From the end of a layer whose output goes to PDP, as it counts for the interrupt, to the earliest start of the next layer's first atom.
+    /// From the end of a layer whose output goes to PDP to the earliest start of the next layer's first atom.
     pub next_layer_behind_pdp: u32,
     /// From PDP's start of a layer's last atom until SDP is done with the layer.
     pub taken_by_pdp: u32,
@@ -402,14 +402,14 @@ impl Built<'_> {
             // RTL: op_en_load comes 5 cycles after the last data has gone to the write DMA (`NV_NVDLA_SDP_WDMA_DAT_out`,
             // layer_done; `NV_NVDLA_SDP_reg`, reg2dp_op_en_reg), 4 before its address on nv_small.
             next_layer: 10 + later,
-            // RTL: done (dp2reg_done) is 8 cycles behind the end that counts for the interrupt, op_en_load 5 behind that, and the start of an
+            // RTL: done (dp2reg_done) is 8 cycles behind the end as it counts here, op_en_load 5 behind that, and the start of an
             // atom, as it counts here, 10 before its first element waits for it (nv_small: `NV_NVDLA_SDP_core`, sdp_mrdma_data_in).
             next_layer_behind_pdp: 3,
             // RTL: done two cycles after PDP has taken the last element, seen (`NV_NVDLA_SDP_core`, dp2reg_done).
             taken_by_pdp: 4 + cycles_per_atom,
             // RTL, nv_small: 5 from the last atom's acceptance to op_load (`NV_NVDLA_SDP_MRDMA_EG_dout`, eg_done;
-            // `NV_NVDLA_SDP_mrdma`, op_load), 8 from there to the address.
-            next_read: 22,
+            // `NV_NVDLA_SDP_mrdma`, op_load), 8 from there to the address. On master as CDP's, seen on nv_large.
+            next_read: 20 + 2 * self.fifo(),
         }
     }
 
@@ -426,8 +426,8 @@ impl Built<'_> {
             // Seen where no window reads the last input; RTL: `NV_NVDLA_PDP_wdma`, waiting_rdma.
             input_to_done: 8 + self.fifo(),
             next_layer: 11 + self.later(),
-            // Seen; of it 12 are from the last element to the address (`NV_NVDLA_PDP_rdma`, dp2reg_done, op_load).
-            next_read: 22 + cycles_per_atom,
+            // Seen; of it 12 are from the last element to the address (`NV_NVDLA_PDP_rdma`, dp2reg_done, op_load). On master as CDP's.
+            next_read: 20 + 2 * self.fifo() + cycles_per_atom,
         }
     }
 
@@ -535,7 +535,12 @@ impl Built<'_> {
             credit_return: if by_beat { NVDLAV1_CREDIT_RETURN } else { handover + 10 + self.fifo() },
             // nvdlav1 hands over a beat in each cycle, and stands between atoms for nothing (`NV_NVDLA_CACC_delivery_ctrl.v`, dlv_pop).
             cycles_per_atom: if by_beat { 1 } else { handover + 1 },
-            delivered_to_interrupt: handover + 3 + self.done_to_interrupt(),
+            // RTL: a register behind the hand-over of the last element (`NV_NVDLA_CACC_delivery_buffer`, cacc_done_intr), from where SDP's start
+            // is a cycle farther on nv_small, as it is to `to_sdp`.
+            delivered_to_interrupt: handover
+                + 3
+                + self.done_to_interrupt()
+                + u32::from(tree == RtlTree::NvSmall),
         }
     }
 }

@@ -74,8 +74,8 @@ pub(crate) struct Delivery {
     /// Credits of an atom that was taken last.
     each: Cell<u32>,
     put: Event,
-    /// Time at which SDP takes the last atom of each layer.
-    layers: DelayLine<()>,
+    /// Time at which SDP takes the last atom of each layer, which may be told later.
+    layers: DelayLine<Time>,
     /// The room that is taken.
     level: FifoLevel,
     /// Credits in all, and sums that one is for.
@@ -214,9 +214,9 @@ impl Delivery {
         self.put.notify_delta();
     }
 
-    /// Waits until SDP has taken the next layer, which was not abandoned.
-    pub(super) async fn layer_taken(&self) {
-        self.layers.next().await;
+    /// Waits until SDP has taken the next layer, which was not abandoned; tells when that was.
+    pub(super) async fn layer_taken(&self) -> Time {
+        self.layers.next().await
     }
 
     /// Waits until an atom can be taken.
@@ -247,7 +247,8 @@ impl Delivery {
         let atoms = (taken.sums.len() / taken.lanes.max(1)) as u64;
         self.return_paced(atoms as u32, from, pace);
         if taken.last && !taken.abandoned {
-            self.layers.push_at(from + pace * atoms.saturating_sub(1), ());
+            let last = from + pace * atoms.saturating_sub(1);
+            self.layers.push_at(last, last);
         }
         taken
     }
@@ -261,7 +262,7 @@ impl Delivery {
     pub(crate) fn leave(&self, from: Time, last: bool) {
         self.return_paced(1, from, Time::ZERO);
         if last {
-            self.layers.push_at(from, ());
+            self.layers.push_at(from, from);
         }
     }
 

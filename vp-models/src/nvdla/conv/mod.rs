@@ -65,6 +65,7 @@ pub(crate) fn start(
     let csc = Csc::new(around, csc, arrays, buffer, delivery.clone(), sums.clone());
     let cacc = Cacc::new(around, cacc, delivery, sums);
     let [cdma_name, csc_name, cacc_name] = names;
+    sim.server(format!("{cdma_name}.report"), cdma.clone().report());
     sim.server(cdma_name, cdma.clone().run());
     sim.server(format!("{csc_name}.release"), csc.clone().release());
     sim.server(csc_name, csc.clone().run());

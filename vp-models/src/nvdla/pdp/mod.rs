@@ -262,11 +262,14 @@ impl Pdp {
         for (surface, x, y) in input_atoms(layer) {
             let room = self.output.begins(begin, latency, sim).await;
             source.ready().await;
-            let mut start = early.start(source.since().unwrap_or(sim.now()), sim.now()).max(room);
+            let there = source.since().unwrap_or(sim.now());
+            let mut start = early.start(there, sim.now()).max(room);
             if std::mem::take(&mut first) && layer.source != PdpSource::Sdp {
                 self.read_ahead(0);
-                // The first one finds the register between FIFO and datapath empty.
-                start += *cycle;
+                // The first one finds the register between FIFO and datapath empty, unless it has come while the layer before was under way.
+                if there >= self.common.free() {
+                    start += *cycle;
+                }
                 sim.wait_until(start).await;
             }
             let slot = *cycle * slots.feed(start.cycles(*cycle), &mut made);

@@ -57,6 +57,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Time, join};
 
+/// Cycles from the earliest start of the next layer's first atom to the interrupt of a layer that writes nothing to memory. RTL: the interrupt
+/// leaves with done (`NV_NVDLA_SDP_WDMA_intr`, cfg_mode_quite, intr0_internal), five cycles behind that start as it counts here, and is
+/// at the pin six later (`NV_NVDLA_GLB_ic`: done_source, status, core_intr_d, and three of `sync3d`).
+const TO_UNWRITTEN_INTERRUPT: u32 = 11;
+
 /// A read client of SDP_RDMA and the way of its atoms into the datapath.
 struct Input {
     dma: Rc<ReadDma>,
@@ -152,11 +157,20 @@ impl Engine for Sdp {
         let tables = self.tables();
         let (counters, last) = Pass::new(self, layer, &tables).run().await;
         self.show(layer, group, &counters);
-        let ends = if layer.has_output() { Time::ZERO } else { last };
         let timing = &self.common.timing.sdp;
         let next = match layer.destination {
             Destination::Pooling => last + self.common.cycles(timing.next_layer_behind_pdp),
             Destination::Memory(_) => last.since(self.common.cycles(timing.next_layer)),
+        };
+        let is_unwritten = match layer.destination {
+            // Where a beat goes into PDP's FIFOs, SDP is done before PDP has taken it: not modelled.
+            Destination::Pooling => timing.beat_in_pdp == 1,
+            Destination::Memory(_) => !layer.has_output(),
+        };
+        let interrupt = next + self.common.cycles(TO_UNWRITTEN_INTERRUPT);
+        let ends = match is_unwritten {
+            true => interrupt.since(self.common.cycles(self.common.timing.done_to_interrupt)),
+            false => Time::ZERO,
         };
         Streamed { ends, next }
     }

@@ -120,11 +120,10 @@ impl Cacc {
     pub(super) async fn report(self: Rc<Self>) {
         loop {
             let FinishingLayer { group, layer, is_taken } = self.endings.next().await;
-            if is_taken {
-                self.delivery.layer_taken().await;
-            }
+            let taken = if is_taken { self.delivery.layer_taken().await } else { self.sim.now() };
             if let Some((label, clipped)) = layer {
-                self.sim.wait(self.cycle * u64::from(self.timing.conv.delivered_to_interrupt)).await;
+                let later = self.cycle * u64::from(self.timing.conv.delivered_to_interrupt);
+                self.sim.wait_until(taken + later).await;
                 self.control.end(|| label, group);
                 let clipped = clipped.min(u32::MAX.into()) as u32;
                 self.control.registers().borrow_mut().set(group, reg::D_OUT_SATURATION, clipped);

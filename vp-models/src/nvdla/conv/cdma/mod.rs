@@ -46,6 +46,7 @@ use self::weights::WeightWriter;
 use self::wide::WidePace;
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
+use crate::bus::DelayLine;
 use crate::bus::axi::{BeatConsumer, ReadStream, RequestPlaces, RequestWatch};
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
@@ -63,6 +64,14 @@ use std::cell::Cell;
 use std::future::pending;
 use std::rc::Rc;
 use vp_core::{Sim, Time, join, select};
+
+/// Cycles by which the next layer begins, as if it were enabled then, before the later of a layer's two interrupts: registers change five cycles
+/// behind done, as behind a write, and the interrupt is at the pin six behind it (RTL, `NV_NVDLA_CDMA_status.v`, status2dma_fsm_switch and
+/// dat_done_intr; `NV_NVDLA_CDMA_regfile.v`, reg2dp_op_en_reg; `NV_NVDLA_GLB_ic.v`).
+const BEFORE_INTERRUPT: u32 = 1;
+
+/// Cycles by which an image's interrupt comes later behind its last lines than that of features.
+const IMAGE_INTERRUPT_LATER: u32 = 3;
 
 /// Atoms of one read of weights.
 const READ_ATOMS: u32 = 8;
@@ -91,6 +100,8 @@ pub(super) struct Cdma {
     /// Layers that have ended, and what the last one has left.
     layers: Cell<u64>,
     before: Cell<Option<Before>>,
+    /// Halves of layers that are done, on the way to their interrupts.
+    done: DelayLine<Interrupt>,
 }
 
 /// State that a layer takes over from its predecessor, as CDMA sees it.
@@ -147,6 +158,7 @@ impl Cdma {
             weight_beat: ports.primary.config().beat_bytes.max(hardware.atom),
             layers: Cell::new(0),
             before: Cell::new(None),
+            done: DelayLine::new(sim, "nvdla.cdma.done", cycle * u64::from(BEFORE_INTERRUPT)),
         })
     }
 
@@ -202,8 +214,8 @@ impl Cdma {
                 Err(refused) => {
                     self.control.refuse(&refused);
                     self.buffer.announce(Rc::new(Fetch::nothing()));
-                    self.raise(InterruptSource::CdmaData.of_group(group)).await;
-                    self.raise(InterruptSource::CdmaWeight.of_group(group)).await;
+                    self.end_data(group, false).await;
+                    self.end_weights(group).await;
                 }
             }
             self.layers.set(number + 1);
@@ -224,14 +236,32 @@ impl Cdma {
         self.cycle * u64::from(count)
     }
 
-    /// Reports one half of a layer done. The group is software's again when both are.
-    async fn raise(&self, interrupt: Interrupt) {
-        let after = match interrupt.source {
-            InterruptSource::CdmaData => self.timing.conv.data_to_interrupt,
-            _ => self.timing.conv.weight_to_interrupt,
-        };
-        self.sim.wait(self.cycles(after)).await;
-        self.interrupts.raise(interrupt);
+    /// Ends a layer's input. That of an image is usable three cycles sooner, and has the same pipeline behind it (RTL, `NV_NVDLA_CDMA_IMG_pack.v`,
+    /// pk_out_data_updt, and `_IMG_ctrl.v`, delay_cnt_end; `_dc.v`, dat_updt_d3, delay_cnt_end).
+    async fn end_data(&self, group: usize, is_image: bool) {
+        let later = if is_image { IMAGE_INTERRUPT_LATER } else { 0 };
+        let after = self.timing.conv.data_to_interrupt + later;
+        self.end_half(InterruptSource::CdmaData.of_group(group), after).await;
+    }
+
+    /// Ends a layer's weights.
+    async fn end_weights(&self, group: usize) {
+        let after = self.timing.conv.weight_to_interrupt;
+        self.end_half(InterruptSource::CdmaWeight.of_group(group), after).await;
+    }
+
+    /// Ends one half of a layer. The group is software's again when both have ended.
+    async fn end_half(&self, interrupt: Interrupt, after: u32) {
+        self.sim.wait(self.cycles(after - BEFORE_INTERRUPT)).await;
+        self.done.push(interrupt);
+    }
+
+    /// Reports halves of layers done; ends never.
+    pub(super) async fn report(self: Rc<Self>) {
+        loop {
+            let interrupt = self.done.next().await;
+            self.interrupts.raise(interrupt);
+        }
     }
 
     /// Fetches the input of a layer of a register group, and counts in the registers of `perf`.
@@ -259,7 +289,7 @@ impl Cdma {
         let SpecialCounts { nan, infinite } = watch.specials.get();
         let counts = [(reg::D_NAN_INPUT_DATA_NUM, nan), (reg::D_INF_INPUT_DATA_NUM, infinite)];
         self.control.show(group, &counts);
-        self.raise(InterruptSource::CdmaData.of_group(group)).await;
+        self.end_data(group, fetch.slices > 0 && layer.input.is_image()).await;
     }
 
     fn intake(&self, input: &Input, usable: Usable) -> Option<Rc<dyn BeatConsumer>> {
@@ -373,7 +403,7 @@ impl Cdma {
         let SpecialCounts { nan, infinite } = watch.specials.get();
         let counts = [(reg::D_NAN_INPUT_WEIGHT_NUM, nan), (reg::D_INF_INPUT_WEIGHT_NUM, infinite)];
         self.control.show(group, &counts);
-        self.raise(InterruptSource::CdmaWeight.of_group(group)).await;
+        self.end_weights(group).await;
     }
 
     /// Says that pixels are taken from elsewhere than the offset says.
@@ -503,12 +533,14 @@ impl Remembers for Cdma {
             weight_beat: _,
             layers,
             before,
+            done,
         } = self;
         buffer.checkpoint(at)?;
         data.checkpoint(at)?;
         weights.checkpoint(at)?;
         at.part("nvdla.cdma.layers")?;
         at.cell(layers)?;
-        at.cell(before)
+        at.cell(before)?;
+        done.checkpoint(at)
     }
 }
