@@ -43,7 +43,6 @@ fn a_networks_bytes_are_neither_read_nor_written_as_arrays() {
             "an array of NumPy, where a network takes its elements",
         ),
         (&["run", "digits", "--output", output], "no array of NumPy"),
-        (&["run", "digits", "--timed", "--output", "bytes"], "--timed computes nothing"),
     ] {
         let (ended, _, error) = vp(arguments);
         assert!(!ended.status.success() && error.contains(why), "{error}");

@@ -98,9 +98,6 @@ pub(super) fn run(
 
 fn run_prepared(named: &Named, prepare: &Prepare<'_>, args: &Args) -> Result<Verdict, Failure> {
     let began = Instant::now();
-    if args.timed && args.output.is_some() {
-        return Err(Failure::new("--timed computes nothing that --output could have"));
-    }
     let coefficients = args.energy.as_deref().map(coefficients).transpose()?;
     if coefficients.is_some() && args.host.connect.is_some() {
         return Err(Failure::new(
