@@ -134,7 +134,7 @@ fn packages(release: &str, is_newest: bool) -> Vec<Package> {
     // What a kernel's own makefile does for a module: it needs headers, kbuild and source, and here shows which they are.
     let makefile = format!(
         "include /usr/src/{common}/Makefile\nmodules:\n\tcat $(M)/uio_pdrv_genirq.c {kbuild} > $(M)/uio_pdrv_genirq.ko\n\
-         \techo $(COMMON) {release} >> $(M)/uio_pdrv_genirq.ko\n",
+         \techo $(COMMON) {release} >> $(M)/uio_pdrv_genirq.ko\n\tcp $(M)/pci_node.c $(M)/pci_node.ko\n",
         kbuild = format_args!("../../../{kbuild}"),
     );
     let mut all = vec![
@@ -208,6 +208,8 @@ fn kernel_headers_and_kbuild_are_of_one_version_where_the_machines_package_lists
         module, "source 6.1.2-1\nkbuild 6.1.2-1\nlinux-headers-6.1.0-2-common 6.1.0-2-arm64\n",
         "{said}"
     );
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/pci-node/pci_node.c");
+    assert_eq!(left("pci_node.ko"), std::fs::read_to_string(example).unwrap());
     // The machine's own lists are as they were.
     let known = ended(debian.command("apt-cache").args([
         "-o",

@@ -122,11 +122,19 @@ fn a_platform_that_runs_is_not_recorded_from_its_middle() {
 fn a_replay_stands_behind_what_happens_up_to_the_time_it_was_to_run_until() {
     let (_folder, path) = place();
     let (_, end) = record(&path);
-    let mut player = player(&path);
+    let stop = |until: Time| {
+        let mut player = player(&path);
+        while player.step(until, &mut |_| {}).unwrap() != ReplayStep::Stopped {}
+        player.hub().now()
+    };
     let half = Time::ps(end.as_ps() / 2);
-    while player.step(half, &mut |_| {}).unwrap() != ReplayStep::Stopped {}
-    let (now, period) = (player.hub().now(), player.hub().platform().description().period);
-    assert!(now <= half && half.since(now) < period, "{now}");
+    let last = stop(half);
+    let period = Description::named("nv_small").unwrap().period;
+    assert!(last <= half && half.since(last) < period * 10, "{last} of {half}");
+    // It happens then, and not before.
+    assert_eq!(stop(last), last);
+    let before = stop(last.since(Time::ps(1)));
+    assert!(before < last && last.since(before) < period * 10, "{before} before {last}");
 }
 
 #[test]
