@@ -166,6 +166,16 @@ impl Image {
         }
     }
 
+    /// True if the last atom of a line of two planes is packed only a cycle behind its reading, with what follows it: not if all that the line still
+    /// has lies in the atom itself (RTL, `NV_NVDLA_CDMA_IMG_ctrl.v`, `pixel_early_end_w`; `_IMG_pack.v`, `pk_rsp_vld_d1_w`).
+    pub fn is_packed_later(&self) -> bool {
+        // The RTL counts the line's pixels in an atom's bytes, and three components of each.
+        let pixels = (self.left + self.width + self.right) % self.atom;
+        let tail = (pixels * 3 * self.format.pixel_bytes()[0]).div_ceil(self.atom);
+        let ends_early = matches!(tail, 1 | 4) || tail == 2 && 2 * pixels > self.atom;
+        self.two_planes() && !ends_early
+    }
+
     /// Cycles in which the requests of a line are made: one each, and one at the end.
     pub fn request_cycles(&self) -> u64 {
         self.slots().len() as u64 + 1
@@ -246,11 +256,12 @@ impl Image {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT as P;
 
-    fn image(code: u32, width: u32) -> Image {
+    /// Pixels of this format in lines of this many, at an atom of 8 bytes.
+    pub(in super::super) fn image(code: u32, width: u32) -> Image {
         Image {
             ram: Ram::Primary,
             bases: [0x1000, 0x9000],

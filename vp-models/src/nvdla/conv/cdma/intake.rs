@@ -4,7 +4,7 @@
 //! when an atom is taken from the bus, and notes when the lines that it completes can be used.
 
 use super::feature::Feature;
-use super::image::Slot;
+use super::image::{Image, Slot};
 use crate::bus::axi::{BeatConsumer, RequestWatch};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -113,6 +113,8 @@ impl BeatConsumer for FeatureIntake {
 pub(super) struct ImageIntake {
     cycle: Time,
     slots: Vec<Slot>,
+    /// From the last atom's packing to CSC's knowing of the line.
+    to_usable: u64,
     usable: Usable,
     state: RefCell<ImageState>,
 }
@@ -129,9 +131,12 @@ struct ImageState {
 }
 
 impl ImageIntake {
-    pub(super) fn new((slots, lines): (Vec<Slot>, u32), cycle: Time, now: Time, usable: Usable) -> Self {
-        let state = ImageState { slot: 0, done: 0, bundle: 0, lines_left: lines, taken: now, packed: now };
-        let intake = ImageIntake { cycle, slots, usable, state: RefCell::new(state) };
+    pub(super) fn new(image: &Image, cycle: Time, now: Time, usable: Usable) -> Self {
+        let state =
+            ImageState { slot: 0, done: 0, bundle: 0, lines_left: image.height, taken: now, packed: now };
+        let to_usable = TO_USABLE - 1 + u64::from(image.is_packed_later());
+        let intake =
+            ImageIntake { cycle, slots: image.slots(), to_usable, usable, state: RefCell::new(state) };
         intake.take_padding();
         intake
     }
@@ -159,7 +164,7 @@ impl ImageIntake {
         (state.slot, state.done) = (state.slot + 1, 0);
         if state.slot == self.slots.len() {
             (state.slot, state.lines_left) = (0, state.lines_left.saturating_sub(1));
-            let usable = state.packed + self.cycle * (TO_USABLE - 1);
+            let usable = state.packed + self.cycle * self.to_usable;
             self.usable.borrow_mut().push_back(usable);
         }
     }
@@ -246,8 +251,10 @@ impl WeightArrival {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nvdla::conv::cdma::image::tests::image;
     use crate::nvdla::cube::{Packing, Ram, Surface};
     use crate::nvdla::numeric::Precision;
+    use crate::nvdla::registers::cdma::D_DATAIN_FORMAT::PIXEL_FORMAT as P;
 
     fn cycles(times: impl IntoIterator<Item = Time>) -> Vec<u64> {
         times.into_iter().map(|time| time.cycles(Time::ns(1))).collect()
@@ -299,15 +306,23 @@ mod tests {
 
     #[test]
     fn padding_of_an_image_takes_its_cycle_and_a_bundle_is_packed_when_it_is_complete() {
-        let slot = |atoms, reads, first, ends_bundle| Slot { atoms, reads, first, plane: 0, ends_bundle };
-        let slots =
-            vec![slot(2, false, true, false), slot(3, true, false, true), slot(1, false, false, true)];
+        // Two atoms of padding, seven of pixels; one of padding in the next bundle.
+        let image = Image { left: 4, ..image(P::T_A8B8G8R8, 14) };
         let usable = Usable::default();
-        let intake = ImageIntake::new((slots, 2), Time::ns(1), Time::ns(8), usable.clone());
-        // The padding is done in cycle 10; then three atoms, and three cycles of padding up to the next line's.
-        assert_eq!(taken(&intake, 4), [11, 12, 13, 17]);
-        // Four atoms are packed from 17 on, one more from 21 on.
-        assert_eq!(cycles(usable.take()), [21 + TO_USABLE]);
+        let intake = ImageIntake::new(&image, Time::ns(1), Time::ns(8), usable.clone());
+        // The padding is done in cycle 10; then seven atoms, and three cycles of padding up to the next line's.
+        assert_eq!(taken(&intake, 8), [11, 12, 13, 14, 15, 16, 17, 21]);
+        // Eight atoms are packed from 21 on, one more from 29 on.
+        assert_eq!(cycles(usable.take()), [29 + TO_USABLE]);
+    }
+
+    /// As the first layer of seq_nv_small_90009 (30 pixels) and img_nv_small_2037 (9 with padding) on the RTL.
+    #[test]
+    fn the_last_atom_of_two_planes_is_packed_later_unless_it_holds_all_that_is_left() {
+        let is_later = |width| image(P::T_Y8___U8V8_N444, width).is_packed_later();
+        assert_eq!([30, 9, 10, 13].map(is_later), [true, false, false, false]);
+        assert_eq!([8, 11, 12, 15].map(is_later), [true; 4]);
+        assert!(!image(P::T_A8B8G8R8, 30).is_packed_later());
     }
 
     #[test]

@@ -296,11 +296,7 @@ impl Cdma {
         Some(match input {
             Input::Winograd(_) => return None,
             Input::Feature(feature) => Rc::new(FeatureIntake::new(feature, self.cycle, usable)),
-            Input::Image(image) => {
-                let line = (image.slots(), image.height);
-                let now = self.sim.now();
-                Rc::new(ImageIntake::new(line, self.cycle, now, usable))
-            }
+            Input::Image(image) => Rc::new(ImageIntake::new(image, self.cycle, self.sim.now(), usable)),
         })
     }
 
