@@ -181,6 +181,11 @@ impl Buffer {
         self.begun_at.get()
     }
 
+    /// The simulation that the buffer is part of.
+    pub(super) fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
     /// Waits until room is given back, or nobody wants a layer any more.
     pub(super) async fn freed(&self) {
         self.freed.wait().await;

@@ -68,6 +68,7 @@ pub(crate) fn start(
     sim.server(format!("{cdma_name}.report"), cdma.clone().report());
     sim.server(cdma_name, cdma.clone().run());
     sim.server(format!("{csc_name}.release"), csc.clone().release());
+    sim.server(format!("{csc_name}.release_dropped"), csc.clone().release_dropped());
     sim.server(csc_name, csc.clone().run());
     sim.server(format!("{cacc_name}.report"), cacc.clone().report());
     sim.server(cacc_name, cacc.clone().run());

@@ -59,9 +59,9 @@ impl Buffer {
         self.state.borrow().slices.front().map(|slice| (slice.elements.precision(), slice.elements.len()))
     }
 
-    /// Drops what layers before `layer` have left of their input.
-    pub(in crate::nvdla::conv) fn drop_data_before(&self, layer: u64) {
-        self.drop_slices(|of| of < layer);
+    /// Drops what layers before `layer` have left of their input; returns the entries, whose room [`Buffer::free_entries`] gives back.
+    pub(in crate::nvdla::conv) fn drop_data_before(&self, layer: u64) -> u32 {
+        self.take_slices(self.count_slices(|of| of < layer))
     }
 
     /// Drops what layers before `layer` have left of their weights.
@@ -88,12 +88,22 @@ impl Buffer {
 
     /// Releases the first slices.
     pub(in crate::nvdla::conv) fn release_slices(&self, count: usize) {
+        self.free_entries(self.take_slices(count));
+    }
+
+    /// Gives the room of so many entries back.
+    pub(in crate::nvdla::conv) fn free_entries(&self, entries: u32) {
         let mut state = self.state.borrow_mut();
-        let count = count.min(state.slices.len());
-        let freed: u32 = state.slices.drain(..count).map(|slice| slice.entries).sum();
-        state.entries -= freed;
+        state.entries -= entries;
         self.tell(&state);
         self.freed.notify_delta();
+    }
+
+    /// Takes the first slices; returns their entries.
+    fn take_slices(&self, count: usize) -> u32 {
+        let slices = &mut self.state.borrow_mut().slices;
+        let count = count.min(slices.len());
+        slices.drain(..count).map(|slice| slice.entries).sum()
     }
 
     /// Byte up to which the kernels of `layer` have come.
@@ -162,9 +172,12 @@ impl Buffer {
         self.freed.notify_delta();
     }
 
+    fn count_slices(&self, of: impl Fn(u64) -> bool) -> usize {
+        self.state.borrow().slices.iter().take_while(|slice| of(slice.layer)).count()
+    }
+
     fn drop_slices(&self, of: impl Fn(u64) -> bool) {
-        let count = self.state.borrow().slices.iter().take_while(|slice| of(slice.layer)).count();
-        self.release_slices(count);
+        self.release_slices(self.count_slices(of));
     }
 
     fn drop_weights(&self, of: impl Fn(u64) -> bool) {

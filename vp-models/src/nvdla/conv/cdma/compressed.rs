@@ -194,7 +194,7 @@ impl CompressedRequests {
             if stored || self.bytes_with_room(Stream::Sizes) > 0 || self.all_is_asked_for() {
                 return true;
             }
-            self.buffer.freed().await;
+            self.pace.freed(&self.buffer).await;
         }
         false
     }

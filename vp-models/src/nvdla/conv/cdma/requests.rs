@@ -115,6 +115,12 @@ impl Pace {
         Some(now - due)
     }
 
+    /// Waits until room is given back, which the next read lacks: be it a layer's first.
+    pub(super) async fn freed(&self, buffer: &Buffer) {
+        self.lacks_room(buffer.sim().now());
+        buffer.freed().await;
+    }
+
     /// Notes that there is room for the next read: it takes its way to the bus anew if that had to be waited for.
     pub(super) fn has_room(&self, now: Time) {
         if self.since.take().is_some_and(|since| now > since) {
@@ -226,7 +232,7 @@ impl DataRequests {
     /// Waits for room for the next read; false if there is none.
     pub(super) async fn room(&self) -> bool {
         while !self.ended.get() && self.count() > 0 && !self.has_room() {
-            self.buffer.freed().await;
+            self.pace.freed(&self.buffer).await;
         }
         !self.ended.get()
     }
@@ -381,7 +387,7 @@ impl WeightRequests {
             if wanted == 0 || self.bytes_with_room(wanted) > 0 {
                 return true;
             }
-            self.buffer.freed().await;
+            self.pace.freed(&self.buffer).await;
         }
         false
     }

@@ -38,8 +38,13 @@ const TO_PACKAGE: u64 = 2;
 /// From the loading of a group's last weights, one kernel a cycle, until CDMA can use their room.
 const TO_WEIGHT_ROOM: u64 = 19;
 
-/// From the last position of a layer until CDMA can use the room of its input.
+/// From the last position of a layer, for which its last package may wait longer than its stripe is, until CDMA can use the room of its input
+/// (RTL, `NV_NVDLA_CSC_dl.v`, sub_rls).
 const TO_DATA_ROOM: u64 = 22;
+
+/// From the start of a layer that does not use the input left by the layer before until CDMA can use the room of that (RTL, `NV_NVDLA_CSC_sg.v`,
+/// dat_reuse_release, a cycle later `_dl.v`, reuse_rls, from which it is as far as from sub_rls).
+const TO_LEFT_ROOM: u64 = 5;
 
 /// From the start of a layer's last package until CSC takes the next layer, the positions of its stripe not counted: the wait for what is
 /// under way, 48 cycles and the stripe's, and the switch of register groups (RTL, `NV_NVDLA_CSC_sg.v`, state DONE, flush_cycles;
@@ -61,6 +66,8 @@ pub(super) struct Csc {
     pub(super) sums: Rc<DelayLine<Message>>,
     /// Weights that are about to be released: of which layer, and up to which byte; `None`: all.
     released: DelayLine<(u64, Option<u64>)>,
+    /// Entries of input that nobody uses, about to be released.
+    dropped: DelayLine<u32>,
     /// Layers that have ended, and what the last one has left.
     layers: Cell<u64>,
     before: Cell<Option<Before>>,
@@ -77,6 +84,18 @@ struct KernelTurn {
     begun: Time,
     /// Owner of the weights that they are released from, and the byte up to which they are.
     released: Option<(u64, u64)>,
+}
+
+/// The last package of a group of kernels.
+#[derive(Clone, Copy, Default)]
+struct LastPackage {
+    /// Time at which it began.
+    begun: Time,
+    /// Positions of its stripe, and their cycles.
+    length: u32,
+    cycles: u32,
+    /// Time at which the array is free again.
+    free: Time,
 }
 
 /// Data that a layer has left in the buffer.
@@ -111,6 +130,7 @@ impl Csc {
             delivery,
             sums,
             released: DelayLine::new(around.sim, "nvdla.csc.released", Time::ZERO),
+            dropped: DelayLine::new(around.sim, "nvdla.csc.dropped", around.cycle * TO_LEFT_ROOM),
             layers: Cell::new(0),
             before: Cell::new(None),
         })
@@ -123,6 +143,13 @@ impl Csc {
                 (layer, Some(end)) => self.buffer.release_weights(layer, end),
                 (layer, None) => self.buffer.consume_weights(layer),
             }
+        }
+    }
+
+    /// Releases input that nobody uses; ends never.
+    pub(super) async fn release_dropped(self: Rc<Self>) {
+        loop {
+            self.buffer.free_entries(self.dropped.next().await);
         }
     }
 
@@ -191,7 +218,10 @@ impl Csc {
             return None;
         }
         if !layer.reuse.data || before.is_none_or(|before| before.was_image != layer.is_image) {
-            self.buffer.drop_data_before(number);
+            match self.buffer.drop_data_before(number) {
+                0 => {}
+                entries => self.dropped.push(entries),
+            }
         }
         let kept_weights = before.and_then(|before| before.weights);
         if fetch.weights {
@@ -241,14 +271,14 @@ impl Csc {
             true => Activations::None(layer.precision),
             false => self.activations(layer, &shape),
         };
-        let (mut batch, mut batched, mut free, mut flushed) = (None, 0..0, Time::ZERO, Time::ZERO);
+        let (mut batch, mut batched, mut last) = (None, 0..0, LastPackage::default());
         let mut begun = None;
         for group in 0..layer.groups() {
             let end = layer.weights_end(group);
             // A group's first weights may be taken with the last package of the group before.
             let before = self.sim.now();
             let Some(usable) = self.buffer.weights(weights, end).await else {
-                self.sim.wait_until(free).await;
+                self.sim.wait_until(last.free).await;
                 return false;
             };
             if group == 0 {
@@ -263,7 +293,7 @@ impl Csc {
             }
             let loading = self.hardware.loading(layer.precision, layer.kernels_of(group));
             let loading = self.cycle * u64::from(loading.max(2));
-            self.sim.wait_until(free.max(loaded + loading)).await;
+            self.sim.wait_until(last.free.max(loaded + loading)).await;
             if group == 0 && !self.late_arrays(layer, arrays).await {
                 return false;
             }
@@ -272,17 +302,18 @@ impl Csc {
             if let Some(batch) = &mut batch {
                 let index = group - batched.start;
                 let turn = KernelTurn { group, index, loaded, begun, released };
-                (free, flushed) = self.stripes(layer, &turn, batch).await;
+                last = self.stripes(layer, &turn, batch).await;
             }
         }
         if !layer.reuse.keep_weight {
             self.released.push((weights, None));
         }
-        self.sim.wait_until(free + self.cycle * TO_DATA_ROOM).await;
+        let cycles = |count: u32| self.cycle * u64::from(count);
+        self.sim.wait_until(last.begun + cycles(last.cycles) + self.cycle * TO_DATA_ROOM).await;
         if !layer.reuse.keep_data {
             self.buffer.release_slices(layer.released as usize);
         }
-        self.sim.wait_until(flushed + self.cycle * TO_NEXT_LAYER).await;
+        self.sim.wait_until(last.begun + cycles(last.length) + self.cycle * TO_NEXT_LAYER).await;
         true
     }
 
@@ -354,9 +385,8 @@ impl Csc {
     }
 
     /// One group of kernels over all positions. With its last package the weights of the next group are loaded, if they have come, so those
-    /// of this one do not make it longer (RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v`, wt_max_cycles). Tells when the array is free again, and
-    /// when as many cycles have passed since the start of the last package as its stripe has positions.
-    async fn stripes(&self, layer: &CscLayer, turn: &KernelTurn, batch: &mut Batch<'_>) -> (Time, Time) {
+    /// of this one do not make it longer (RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v`, wt_max_cycles). Returns the last package.
+    async fn stripes(&self, layer: &CscLayer, turn: &KernelTurn, batch: &mut Batch<'_>) -> LastPackage {
         let kernels = layer.kernels_of(turn.group);
         let loading = self.hardware.loading(layer.precision, kernels);
         let first = (turn.index * layer.group_kernels) as usize;
@@ -367,7 +397,7 @@ impl Csc {
             self.cycle * u64::from(cycles)
         };
         let (mut position, mut loaded, mut start) = (0, turn.loaded, self.sim.now());
-        let mut flushed = start;
+        let mut last_package = LastPackage::default();
         while position < positions {
             for length in stripes::stripes(layer.run, layer.stripe) {
                 let cycles = length * layer.cycles_each();
@@ -410,10 +440,10 @@ impl Csc {
                 let package = if is_alone { package_of(cycles, 0) } else { package };
                 self.occupancy.busy(Datapath::Array, loaded, loaded + package);
                 start = loaded + package;
-                flushed = loaded + self.cycle * u64::from(length);
+                last_package = LastPackage { begun: loaded, length, cycles, free: start };
             }
         }
-        (start, flushed)
+        last_package
     }
 }
 
@@ -433,12 +463,14 @@ impl Remembers for Csc {
             delivery: _,
             sums,
             released,
+            dropped,
             layers,
             before,
         } = self;
         at.part("nvdla.csc.layers")?;
         sums.checkpoint(at)?;
         released.checkpoint(at)?;
+        dropped.checkpoint(at)?;
         at.cell(layers)?;
         at.cell(before)?;
         let kept = before.get().and_then(|before| before.weights);
