@@ -125,10 +125,10 @@ impl Builder<'_> {
 
     /// Makes the registers of a unit, and starts the engine behind them if not every NVDLA has it.
     fn registers(&mut self, unit: Unit) -> Registers {
-        let EngineContext { sim, config, ports, .. } = self.around;
+        let EngineContext { sim, config, timing, ports, .. } = self.around;
         let nocif = |interface: &Rc<Interconnect>| {
             let registers = RegisterFile::new(unit, config.register_map);
-            Registers::Nocif(Box::new(Nocif::new(registers, interface.clone())))
+            Registers::Nocif(Box::new(Nocif::new(registers, interface.clone(), timing.arbitration)))
         };
         match (unit, &ports.secondary) {
             (Unit::Cfgrom, _) => {
@@ -162,6 +162,8 @@ impl Nvdla {
         let map = config.register_map;
         let interrupts = Interrupts::new(sim, &config, timing.registers, interrupt);
         let ports = MemoryPorts { primary, secondary };
+        let order = timing.arbitration;
+        ports.all().for_each(|interface| interface.set_order(order.reads, order.writes));
         let around = EngineContext {
             sim,
             cycle,

@@ -1,6 +1,7 @@
 //! MCIF and SRAMIF: the registers that control the memory interfaces.
 
 use super::registers::{FieldRef, RegisterFile, mcif};
+use super::rtl_tree::RtlTree;
 use crate::bus::axi::Interconnect;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::RefCell;
@@ -44,6 +45,87 @@ pub mod write_id {
     pub const RUBIK: u32 = 4;
 }
 
+/// Order of the clients before the arbiters of a memory interface, and which of their weights is whose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arbitration {
+    /// Transaction ids of the read clients.
+    pub reads: &'static [u32],
+    /// Transaction ids of the write clients.
+    pub writes: &'static [u32],
+    /// True if the weight of PDP's writes is CDP's, and the other way round.
+    pub swaps_write_weights: bool,
+}
+
+impl Arbitration {
+    /// Returns what a published tree has.
+    pub fn of(tree: RtlTree) -> Arbitration {
+        use {read_id as r, write_id as w};
+        match tree {
+            // By name; the weights of writes go to sdp, cdp, pdp, and the clients are sdp, pdp, cdp (`NV_NVDLA_partition_o.v`, client02mcif and
+            // those behind it; `NV_NVDLA_NOCIF_dram.v`, client02mcif_rd_wt, client12mcif_wr_wt).
+            RtlTree::NvSmall => Arbitration {
+                reads: &[
+                    r::BDMA,
+                    r::CDMA_DATA,
+                    r::CDMA_WEIGHT,
+                    r::CDP,
+                    r::PDP,
+                    r::RUBIK,
+                    r::SDP,
+                    r::SDP_BS,
+                    r::SDP_EW,
+                    r::SDP_BN,
+                ],
+                writes: &[w::BDMA, w::SDP, w::PDP, w::CDP, w::RUBIK],
+                swaps_write_weights: true,
+            },
+            // By number (`NV_NVDLA_MCIF_READ_ig.v`, `_WRITE_ig.v`, u_bpt0 and those behind it).
+            RtlTree::Nvdlav1 => Arbitration {
+                reads: &[
+                    r::BDMA,
+                    r::SDP,
+                    r::PDP,
+                    r::CDP,
+                    r::RUBIK,
+                    r::SDP_BS,
+                    r::SDP_BN,
+                    r::SDP_EW,
+                    r::CDMA_DATA,
+                    r::CDMA_WEIGHT,
+                ],
+                writes: &[w::BDMA, w::SDP, w::PDP, w::CDP, w::RUBIK],
+                swaps_write_weights: false,
+            },
+            // As they were added (`NV_NVDLA_MCIF_define.h`, RDMA_NAME, WDMA_NAME).
+            RtlTree::Master => Arbitration {
+                reads: &[
+                    r::CDMA_DATA,
+                    r::CDMA_WEIGHT,
+                    r::SDP,
+                    r::SDP_BS,
+                    r::SDP_BN,
+                    r::SDP_EW,
+                    r::PDP,
+                    r::CDP,
+                    r::RUBIK,
+                    r::BDMA,
+                ],
+                writes: &[w::SDP, w::PDP, w::CDP, w::RUBIK, w::BDMA],
+                swaps_write_weights: false,
+            },
+        }
+    }
+
+    /// Returns the write client that the weight of this one is for.
+    fn weighted(&self, writer: u32) -> u32 {
+        match writer {
+            write_id::PDP if self.swaps_write_weights => write_id::CDP,
+            write_id::CDP if self.swaps_write_weights => write_id::PDP,
+            _ => writer,
+        }
+    }
+}
+
 const READ_WEIGHTS: [(u32, FieldRef); 10] = [
     (read_id::BDMA, mcif::CFG_RD_WEIGHT_0::RD_WEIGHT_BDMA),
     (read_id::SDP, mcif::CFG_RD_WEIGHT_0::RD_WEIGHT_SDP),
@@ -69,11 +151,16 @@ const WRITE_WEIGHTS: [(u32, FieldRef); 5] = [
 pub(crate) struct Nocif {
     registers: RefCell<RegisterFile>,
     interconnect: Rc<Interconnect>,
+    arbitration: Arbitration,
 }
 
 impl Nocif {
-    pub(crate) fn new(registers: RegisterFile, interconnect: Rc<Interconnect>) -> Nocif {
-        let nocif = Nocif { registers: RefCell::new(registers), interconnect };
+    pub(crate) fn new(
+        registers: RegisterFile,
+        interconnect: Rc<Interconnect>,
+        arbitration: Arbitration,
+    ) -> Nocif {
+        let nocif = Nocif { registers: RefCell::new(registers), interconnect, arbitration };
         nocif.apply();
         nocif
     }
@@ -111,7 +198,7 @@ impl Nocif {
             self.interconnect.set_read_weight(id, settings.get(weight));
         }
         for (id, weight) in WRITE_WEIGHTS {
-            self.interconnect.set_write_weight(id, settings.get(weight));
+            self.interconnect.set_write_weight(self.arbitration.weighted(id), settings.get(weight));
         }
         // The register counts beats from zero: 255 lets 256 be outstanding.
         let limit = |field| settings.get(field) + 1;
@@ -122,7 +209,7 @@ impl Nocif {
 
 impl Nocif {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Nocif { registers, interconnect: _ } = self;
+        let Nocif { registers, interconnect: _, arbitration: _ } = self;
         registers.borrow_mut().checkpoint(at)?;
         self.apply();
         Ok(())

@@ -6,6 +6,7 @@
 //! can hide: [`RtlTree`] selects one.
 
 use super::config::Config;
+use super::nocif::Arbitration;
 use super::register_variant::RegisterVariant;
 use super::rtl_tree::RtlTree;
 use crate::bus::axi::IntakeStage::{self, Fifo, Register, Skid};
@@ -19,6 +20,8 @@ pub struct Timing {
     pub csb: CsbTiming,
     /// Registers in which the trees differ.
     pub registers: RegisterVariant,
+    /// The arbiters of the memory interfaces.
+    pub arbitration: Arbitration,
     /// From the effect of an RDMA's enable bit to its first read address.
     pub dma_start: u32,
     /// Cycles by which an engine may start an atom before its enable bit: the way from there to the first stage that looks at it.
@@ -167,6 +170,8 @@ pub struct PdpTiming {
     pub output: u32,
     /// Room of the input's latency FIFO, in atoms.
     pub credits: u32,
+    /// Cycles by which that room comes back later than to other read DMAs.
+    pub credits_later: u32,
     /// Requests of the read DMA that may be under way.
     pub lines: u32,
     /// Atoms read out of it ahead of the datapath.
@@ -243,6 +248,7 @@ impl Timing {
         Timing {
             csb: CsbTiming { group: 4, group_period: 9, group_delay: 5, effect: 14, answer: 5 },
             registers: RegisterVariant::of(config, tree),
+            arbitration: Arbitration::of(tree),
             dma_start: built.dma_start(),
             // At least: seen on nv_full, whose scripts enable an engine 20 cycles after its RDMA.
             before_enable: 10,
@@ -420,6 +426,8 @@ impl Built<'_> {
             output: 31 + cycles_per_atom + self.later(),
             write_path: self.write_fifo(4, self.config.pdp_throughput),
             credits: self.credits_or(61, self.config.pdp_throughput),
+            // Seen: of each address in the logs of nv_small, and of layers on nv_small_256_full.
+            credits_later: u32::from(self.tree != RtlTree::NvSmall),
             // RTL: depth of `NV_NVDLA_PDP_RDMA_cq`, and the request whose atoms are being taken.
             lines: if self.tree == RtlTree::Master { 257 } else { 17 },
             read_ahead: if self.tree == RtlTree::Master { 32 } else { 4 * self.beat() },

@@ -12,11 +12,19 @@ pub(super) trait Client {
 
     /// Number of bursts that it may be granted in a row; with 0 it is granted none.
     fn weight(&self) -> &Cell<u32>;
+
+    /// Returns its number at the arbiter, once it has been added.
+    fn number(&self) -> &Cell<usize>;
+
+    /// Returns true if it is a master outside, whose transaction ids are its own.
+    fn is_outside(&self) -> bool;
 }
 
 /// Weighted round robin among the clients of one direction (RTL, `NV_NVDLA_*_IG_arb`).
 pub(super) struct Arbiter<C> {
     clients: RefCell<Vec<Rc<C>>>,
+    /// Transaction ids in the order in which their clients stand, and have their turns; others come behind, as they are added.
+    order: Cell<&'static [u32]>,
     requesting: Cell<Clients>,
     /// Clients that request and whose weight is zero: the arbiter skips them (`wt*` there).
     without_weight: Cell<Clients>,
@@ -27,18 +35,30 @@ impl<C: Client> Arbiter<C> {
     pub(super) fn new() -> Arbiter<C> {
         Arbiter {
             clients: RefCell::default(),
+            order: Cell::default(),
             requesting: Cell::new(0),
             without_weight: Cell::new(0),
             turn: Cell::default(),
         }
     }
 
-    /// Adds a client; returns its number.
-    pub(super) fn add(&self, client: Rc<C>) -> usize {
+    /// Sets the order of clients that are added from now on.
+    pub(super) fn set_order(&self, order: &'static [u32]) {
+        self.order.set(order);
+    }
+
+    /// Adds a client at its place; those behind it have other numbers then.
+    pub(super) fn add(&self, client: Rc<C>) {
         let mut clients = self.clients.borrow_mut();
         assert!(clients.len() < Clients::BITS as usize, "more clients than an interface has places for");
-        clients.push(client);
-        clients.len() - 1
+        let order = self.order.get();
+        let place = |client: &C| match client.is_outside() {
+            true => usize::MAX,
+            false => order.iter().position(|&id| id == client.id()).unwrap_or(order.len()),
+        };
+        let at = clients.partition_point(|other| place(other) <= place(&client));
+        clients.insert(at, client);
+        clients.iter().enumerate().skip(at).for_each(|(number, client)| client.number().set(number));
     }
 
     /// The clients, each at the place of its number.
@@ -106,10 +126,60 @@ impl<C: Client> Arbiter<C> {
 
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // Clients are their engines'; their requests are looked at by the channel.
-        let Arbiter { clients: _, requesting: _, without_weight: _, turn } = self;
+        let Arbiter { clients: _, order: _, requesting: _, without_weight: _, turn } = self;
         let mut next = turn.get();
         next.checkpoint(at)?;
         turn.set(next);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Named {
+        id: u32,
+        is_outside: bool,
+        weight: Cell<u32>,
+        number: Cell<usize>,
+    }
+
+    impl Client for Named {
+        fn id(&self) -> u32 {
+            self.id
+        }
+
+        fn weight(&self) -> &Cell<u32> {
+            &self.weight
+        }
+
+        fn number(&self) -> &Cell<usize> {
+            &self.number
+        }
+
+        fn is_outside(&self) -> bool {
+            self.is_outside
+        }
+    }
+
+    #[test]
+    fn clients_have_their_turns_by_their_places_and_not_as_they_are_added() {
+        let arbiter = Arbiter::new();
+        arbiter.set_order(&[8, 9, 2, 1]);
+        // A master outside uses ids of its own, which are another's here.
+        for (id, is_outside) in [(1, false), (8, true), (2, false), (7, false), (8, false)] {
+            let (weight, number) = (Cell::new(1), Cell::default());
+            arbiter.add(Rc::new(Named { id, is_outside, weight, number }));
+        }
+        let clients = arbiter.clients();
+        clients.iter().for_each(|client| arbiter.set_requesting(client.number().get()));
+        let mut turns = Vec::new();
+        for _ in 0..6 {
+            let (number, turn) = arbiter.next(arbiter.requesting(), &clients).unwrap();
+            arbiter.set_turn(turn);
+            turns.push((clients[number].id, clients[number].is_outside));
+        }
+        assert_eq!(turns, [(8, false), (2, false), (1, false), (7, false), (8, true), (8, false)]);
     }
 }

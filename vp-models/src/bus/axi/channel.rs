@@ -36,9 +36,6 @@ pub(super) trait Direction: Sized {
     /// Takes the burst that a client is granted now; returns it, and true if more of its bursts wait.
     fn grant(client: &Self::Client, now: Time) -> (Burst, bool);
 
-    /// Returns true if the client is a master outside.
-    fn is_outside(client: &Self::Client) -> bool;
-
     /// Number of cycles for which a burst occupies the way from the arbiter on.
     fn cycles(burst: &Burst) -> u32;
 
@@ -210,7 +207,7 @@ impl<D: Direction> Channel<D> {
             self.arbiter.clear_requesting(number);
         }
         // What the device counts is its own, and nothing of another master's.
-        let counted = if D::is_outside(client) { 0 } else { burst.beats };
+        let counted = if client.is_outside() { 0 } else { burst.beats };
         let chosen = Chosen { client: Some(number), burst, counted, cycles: D::cycles(&burst) };
         transfers.pipeline.choose(chosen, now);
         true
@@ -223,7 +220,7 @@ impl<D: Direction> Channel<D> {
     ) -> Result<(), CheckpointError> {
         let Channel { config: _, target: _, arbiter, partners, transfers } = self;
         at.at_rest(
-            !partners.is_any() && !arbiter.clients().iter().any(|client| D::is_outside(client)),
+            !partners.is_any() && !arbiter.clients().iter().any(|client| client.is_outside()),
             "a partner is, or was since the last reset, at its pins",
         )?;
         arbiter.checkpoint(at)?;

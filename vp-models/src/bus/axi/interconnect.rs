@@ -7,6 +7,7 @@
 //! same either way.
 //! Tests with random traffic (`tests.rs`) compare both ways.
 
+use super::arbiter::Client as _;
 use super::channel::PendingAnswer;
 use super::observed::Observed;
 use super::partners::{Master, Partners};
@@ -151,6 +152,13 @@ impl Interconnect {
         self.stepwise.set(stepwise);
     }
 
+    /// Sets the order in which clients stand before the arbiters, by their transaction ids: of reads, and of writes. For clients that are
+    /// added from then on.
+    pub fn set_order(&self, reads: &'static [u32], writes: &'static [u32]) {
+        self.reads.arbiter.set_order(reads);
+        self.writes.arbiter.set_order(writes);
+    }
+
     /// The number of requests that the read client of this transaction id may be granted in a row.
     pub fn set_read_weight(&self, id: u32, weight: u32) {
         let changed = self.reads.arbiter.set_weight(id, weight);
@@ -222,12 +230,14 @@ impl Interconnect {
         let (reader, writer) = known.unwrap_or_else(|| {
             let kind = ReadKind::Outside { bursts: RefCell::default() };
             let arrived = self.sim.event(format!("{name}.data"));
-            let reader = self.add_reader(Rc::new(ReadClient::new(name, 0, &self.config, arrived, kind)));
+            let reader = Rc::new(ReadClient::new(name, 0, &self.config, arrived, kind));
+            self.add_reader(reader.clone());
             let events =
                 [self.sim.event(format!("{name}.room")), self.sim.event(format!("{name}.acknowledged"))];
             let kind = WriteKind::Outside(Cell::default());
-            let writer = WriteClient::new(name, 0, self.config.period, kind, events, None);
-            (reader, self.add_writer(Rc::new(writer)))
+            let writer = Rc::new(WriteClient::new(name, 0, self.config.period, kind, events, None));
+            self.add_writer(writer.clone());
+            (reader.number().get(), writer.number().get())
         });
         self.partners.set_master(Master { pins, reader, writer });
         self.wake_both();
@@ -281,12 +291,12 @@ impl Interconnect {
         [READS, WRITES].into_iter().for_each(|direction| self.wake(direction, self.sim.now()));
     }
 
-    pub(super) fn add_reader(&self, client: Rc<ReadClient>) -> usize {
-        self.reads.arbiter.add(client)
+    pub(super) fn add_reader(&self, client: Rc<ReadClient>) {
+        self.reads.arbiter.add(client);
     }
 
-    pub(super) fn add_writer(&self, client: Rc<WriteClient>) -> usize {
-        self.writes.arbiter.add(client)
+    pub(super) fn add_writer(&self, client: Rc<WriteClient>) {
+        self.writes.arbiter.add(client);
     }
 
     /// Notes that a read client requests.

@@ -115,6 +115,7 @@ impl ReadKind {
 pub(super) struct ReadClient {
     pub(super) name: Name,
     id: u32,
+    number: Cell<usize>,
     weight: Cell<u32>,
     beat_bytes: u32,
     cut: Cut,
@@ -148,6 +149,15 @@ impl Client for ReadClient {
     fn weight(&self) -> &Cell<u32> {
         &self.weight
     }
+
+    fn number(&self) -> &Cell<usize> {
+        &self.number
+    }
+
+    #[inline]
+    fn is_outside(&self) -> bool {
+        matches!(self.kind, ReadKind::Outside { .. })
+    }
 }
 
 impl ReadClient {
@@ -161,6 +171,7 @@ impl ReadClient {
         ReadClient {
             name: name.into(),
             id,
+            number: Cell::default(),
             weight: Cell::new(1),
             beat_bytes: config.beat_bytes,
             cut: Cut::new(config.beat_bytes, config.burst_beats, config.on_the_bus(u64::MAX)),
@@ -176,12 +187,6 @@ impl ReadClient {
             awaited_bytes: Cell::new(0),
             refused: RefCell::default(),
         }
-    }
-
-    /// Returns true if the client is a master outside.
-    #[inline]
-    pub(super) fn is_outside(&self) -> bool {
-        matches!(self.kind, ReadKind::Outside { .. })
     }
 
     /// The bursts of a read.
@@ -613,6 +618,7 @@ impl ReadClient {
         let ReadClient {
             name,
             id: _,
+            number: _,
             weight: _,
             beat_bytes: _,
             cut: _,

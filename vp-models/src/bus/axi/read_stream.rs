@@ -1,5 +1,6 @@
 //! The memory as an engine's read DMA sees it: bytes in the order of the requests.
 
+use super::arbiter::Client as _;
 use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{ReadClient, ReadKind, Requester};
 use super::request_path::{RequestPath, STALL_COUNTERS};
@@ -32,7 +33,6 @@ pub struct ReadStream {
     interconnect: Rc<Interconnect>,
     client: Rc<ReadClient>,
     /// Number of the stream at its interface.
-    number: usize,
     config: ReadStreamConfig,
     /// True if it has a FIFO; if not, its data may have to wait on the bus.
     buffered: bool,
@@ -94,10 +94,10 @@ impl ReadStream {
         let buffered = matches!(kind, ReadKind::Fifo { .. });
         let arrived = sim.event(format!("{name}.data"));
         let client = Rc::new(ReadClient::new(name, id, interconnect.config(), arrived, kind));
+        interconnect.add_reader(client.clone());
         Rc::new(ReadStream {
             sim: sim.clone(),
             interconnect: interconnect.clone(),
-            number: interconnect.add_reader(client.clone()),
             client,
             config,
             buffered,
@@ -150,7 +150,7 @@ impl ReadStream {
             self.used.set(self.used.get() + burst.bytes);
             self.pending.set(self.pending.get() + u64::from(burst.bytes));
             self.client.request(&burst);
-            self.interconnect.request_read(self.number);
+            self.interconnect.request_read(self.client.number().get());
         }
         self.requested.set(self.sim.now());
     }
@@ -159,7 +159,7 @@ impl ReadStream {
     /// the earlier ones have been granted; waits until it has no more.
     pub async fn run_requester(&self, requester: Rc<dyn Requester>) {
         let Some(due) = self.client.start(requester, self.sim.now()) else { return };
-        self.interconnect.start_requester(self.number, due);
+        self.interconnect.start_requester(self.client.number().get(), due);
         self.client.requests_made().await;
     }
 
@@ -306,7 +306,6 @@ impl ReadStream {
             sim: _,
             interconnect: _,
             client,
-            number: _,
             config: _,
             buffered: _,
             used,

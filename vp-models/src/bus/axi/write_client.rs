@@ -56,6 +56,7 @@ impl WriteKind {
 pub(super) struct WriteClient {
     pub(super) name: Name,
     pub(super) id: u32,
+    number: Cell<usize>,
     weight: Cell<u32>,
     period: Time,
     kind: WriteKind,
@@ -89,6 +90,15 @@ impl Client for WriteClient {
     fn weight(&self) -> &Cell<u32> {
         &self.weight
     }
+
+    fn number(&self) -> &Cell<usize> {
+        &self.number
+    }
+
+    #[inline]
+    fn is_outside(&self) -> bool {
+        matches!(self.kind, WriteKind::Outside(_))
+    }
 }
 
 impl WriteClient {
@@ -103,6 +113,7 @@ impl WriteClient {
         WriteClient {
             name: name.into(),
             id,
+            number: Cell::default(),
             weight: Cell::new(1),
             period,
             kind,
@@ -119,11 +130,6 @@ impl WriteClient {
             acknowledged,
             refused: RefCell::default(),
         }
-    }
-
-    /// Returns true if the client is a master outside.
-    pub(super) fn is_outside(&self) -> bool {
-        matches!(self.kind, WriteKind::Outside(_))
     }
 
     /// Returns true if a burst of a master outside waits for its data or for the arbiter.
@@ -304,6 +310,7 @@ impl WriteClient {
         let WriteClient {
             name,
             id: _,
+            number: _,
             weight: _,
             period: _,
             kind,

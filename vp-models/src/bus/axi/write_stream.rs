@@ -1,5 +1,6 @@
 //! The memory as an engine's write DMA sees it: lines that are filled piece by piece.
 
+use super::arbiter::Client as _;
 use super::write_client::{WriteClient, WriteKind};
 use super::write_path::{Begin, WritePath, WritePathConfig};
 use super::{Interconnect, Unmapped, bursts};
@@ -15,7 +16,6 @@ pub struct WriteStream {
     interconnect: Rc<Interconnect>,
     client: Rc<WriteClient>,
     /// Number of the stream at its interface.
-    number: usize,
     /// Bursts that wait for the arbiter, at most, before [`WriteStream::put`] waits.
     buffer: usize,
 }
@@ -49,10 +49,10 @@ impl WriteStream {
         let events = [sim.event(format!("{name}.room")), sim.event(format!("{name}.acknowledged"))];
         let level = Some(interconnect.fifos().level(format!("{name}.write_fifo"), LevelUnit::Bytes));
         let client = Rc::new(WriteClient::new(name, id, interconnect.config().period, kind, events, level));
+        interconnect.add_writer(client.clone());
         Rc::new(WriteStream {
             sim: sim.clone(),
             interconnect: interconnect.clone(),
-            number: interconnect.add_writer(client.clone()),
             buffer: buffer as usize,
             client,
         })
@@ -74,7 +74,7 @@ impl WriteStream {
         }
         // What waits behind another burst changes nothing for the arbiter.
         if !waited && let Some(at) = self.client.request_time() {
-            self.interconnect.request_write(self.number, at);
+            self.interconnect.request_write(self.client.number().get(), at);
         }
     }
 
@@ -144,7 +144,7 @@ impl WriteStream {
         self.client.drop_incomplete();
         // A block that was gathered ends here.
         if !waited && let Some(at) = self.client.request_time() {
-            self.interconnect.request_write(self.number, at);
+            self.interconnect.request_write(self.client.number().get(), at);
         }
     }
 
@@ -182,7 +182,7 @@ impl WriteStream {
 
 impl WriteStream {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let WriteStream { sim: _, interconnect: _, client, number: _, buffer: _ } = self;
+        let WriteStream { sim: _, interconnect: _, client, buffer: _ } = self;
         client.checkpoint(at)
     }
 }

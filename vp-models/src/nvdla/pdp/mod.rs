@@ -184,8 +184,7 @@ impl Pdp {
         let credits = ReadStreamConfig {
             capacity: timing.pdp.credits * hardware.atom as u32,
             lines: timing.pdp.lines,
-            // Data is popped a cycle after it was on the bus.
-            credit_return: cycle * u64::from(timing.credit_return + 1),
+            credit_return: cycle * u64::from(timing.credit_return + timing.pdp.credits_later),
         };
         let depth = timing.pdp.read_ahead as usize + 1;
         Pdp {

@@ -7,6 +7,7 @@
 mod pins;
 mod run;
 
+use super::arbiter::Client as _;
 use crate::bus::axi::channel::{Channel, Direction, PendingAnswer, Transfers};
 use crate::bus::axi::observed::Observed;
 use crate::bus::axi::read_client::ReadClient;
@@ -86,10 +87,6 @@ impl Direction for ReadSide {
     #[inline]
     fn grant(client: &ReadClient, now: Time) -> (Burst, bool) {
         client.grant(now)
-    }
-
-    fn is_outside(client: &ReadClient) -> bool {
-        client.is_outside()
     }
 
     fn cycles(_: &Burst) -> u32 {

@@ -4,6 +4,7 @@
 //! outside determines when it takes one. Until then the time of the data behind it on the data bus is not
 //! known. Such reads wait in a queue for the bus, in the order in which the memory has served them.
 
+use super::super::arbiter::Client as _;
 use super::{Read, ReadSide, Reads};
 use crate::bus::axi::channel::{PendingAnswer, Transfers};
 use crate::bus::axi::observed::Observed;

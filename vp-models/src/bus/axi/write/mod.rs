@@ -6,6 +6,7 @@
 
 mod pins;
 
+use super::arbiter::Client as _;
 use crate::bus::axi::channel::{Channel, Direction, PendingAnswer, Transfers};
 use crate::bus::axi::observed::Observed;
 use crate::bus::axi::pins::Arrived;
@@ -84,10 +85,6 @@ impl Direction for WriteSide {
 
     fn grant(client: &WriteClient, now: Time) -> (Burst, bool) {
         (client.grant(now), true)
-    }
-
-    fn is_outside(client: &WriteClient) -> bool {
-        client.is_outside()
     }
 
     fn cycles(burst: &Burst) -> u32 {

@@ -1,5 +1,6 @@
 //! Writes where a partner with a clock is the memory or a master.
 
+use super::super::arbiter::Client as _;
 use super::{Moving, Write, WriteSide, Writes};
 use crate::bus::axi::channel::Transfers;
 use crate::bus::axi::pins::{Arrived, ManagerPins, SubordinatePins};
