@@ -96,7 +96,7 @@ impl Arbitration {
                 writes: &[w::BDMA, w::SDP, w::PDP, w::CDP, w::RUBIK],
                 swaps_write_weights: false,
             },
-            // As they were added (`NV_NVDLA_MCIF_define.h`, RDMA_NAME, WDMA_NAME).
+            // What every build has, then what a configuration's switches add, one after the other (`NV_NVDLA_MCIF_define.h`, RDMA_NAME, WDMA_NAME).
             RtlTree::Master => Arbitration {
                 reads: &[
                     r::CDMA_DATA,

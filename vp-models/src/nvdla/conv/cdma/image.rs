@@ -166,8 +166,8 @@ impl Image {
         }
     }
 
-    /// True if the last atom of a line of two planes is packed only a cycle behind its reading, with what follows it: not if all that the line still
-    /// has lies in the atom itself (RTL, `NV_NVDLA_CDMA_IMG_ctrl.v`, `pixel_early_end_w`; `_IMG_pack.v`, `pk_rsp_vld_d1_w`).
+    /// True if a line of two planes is complete in the buffer a cycle later than one of one plane: each of its atoms waits a cycle for the second plane, but
+    /// for a last one that needs nothing more of it (RTL, `NV_NVDLA_CDMA_IMG_ctrl.v`, `pixel_early_end_w`; `_IMG_pack.v`, `pk_rsp_vld_d1_w`).
     pub fn is_packed_later(&self) -> bool {
         // The RTL counts the line's pixels in an atom's bytes, and three components of each.
         let pixels = (self.left + self.width + self.right) % self.atom;
