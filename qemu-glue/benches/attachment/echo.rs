@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use vp_shm::ring::{Access, Client, Request, Server, Wait};
 
-/// Time for which an end looks before it sleeps.
-const LOOK: Duration = Duration::from_micros(50);
+/// Time for which an end looks before it sleeps, as both ends of a session do.
+pub(crate) const LOOK: Duration = Duration::from_micros(50);
 /// A register read's frame, and its answer's.
 const ASKED: usize = 14;
 const ANSWERED: usize = 20;
@@ -49,21 +49,31 @@ pub(crate) fn tcp() -> (TcpStream, TcpStream) {
     (near, far)
 }
 
-/// Reads as much as fits; looks first, then sleeps. `false`: the other end is gone.
-fn take<S: Socket>(socket: &mut S, into: &mut [u8]) -> bool {
-    let (mut filled, mut began) = (0, Instant::now());
+/// Reads as much as fits. `false`: the other end is gone.
+fn take<S: Socket>(socket: &mut S, look: Duration, into: &mut [u8]) -> bool {
+    let mut filled = 0;
     while filled < into.len() {
-        match socket.read(&mut into[filled..]) {
-            Ok(0) => return false,
-            Ok(read) => (filled, began) = (filled + read, Instant::now()),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => match began.elapsed() < LOOK {
-                true => std::thread::yield_now(),
-                false => drop(vp_shm::wait(&[socket.as_fd()], &[], None)),
-            },
-            Err(_) => return false,
+        match take_some(socket, look, &mut into[filled..]) {
+            0 => return false,
+            read => filled += read,
         }
     }
     true
+}
+
+/// Reads what is there, and returns its length: looks for that long, then sleeps. Zero: the other end is gone.
+pub(crate) fn take_some<S: Socket>(socket: &mut S, look: Duration, into: &mut [u8]) -> usize {
+    let began = Instant::now();
+    loop {
+        match socket.read(into) {
+            Ok(read) => return read,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => match began.elapsed() < look {
+                true => std::thread::yield_now(),
+                false => drop(vp_shm::wait(&[socket.as_fd()], &[], None)),
+            },
+            Err(_) => return 0,
+        }
+    }
 }
 
 /// Argument that makes this program an echo's far end; the near end's address follows.
@@ -74,7 +84,7 @@ pub(crate) const AT_UNIX: &str = "echo-at-unix";
 pub(crate) fn serve<S: Socket>(mut far: S) {
     far.never_block();
     let mut asked = [0; ASKED];
-    while take(&mut far, &mut asked) && far.write_all(&[1; ANSWERED]).is_ok() {}
+    while take(&mut far, LOOK, &mut asked) && far.write_all(&[1; ANSWERED]).is_ok() {}
 }
 
 /// Something that can be asked over and over.
@@ -96,23 +106,28 @@ impl Echo {
         let far = start(AT_TCP, &address.to_string());
         let (near, _) = listener.accept().expect("a connection");
         near.set_nodelay(true).expect("an option");
-        Echo::between(near, far)
+        Echo::between(near, LOOK, far)
     }
 
     pub(crate) fn over_unix() -> Echo {
+        Echo::over_unix_looking_for(LOOK)
+    }
+
+    /// Over a Unix socket at whose near end is looked for so long.
+    pub(crate) fn over_unix_looking_for(look: Duration) -> Echo {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("echo.sock");
         let listener = UnixListener::bind(&path).expect("a socket");
         let far = start(AT_UNIX, path.to_str().expect("a name"));
         let (near, _) = listener.accept().expect("a connection");
-        Echo::between(near, far)
+        Echo::between(near, look, far)
     }
 
-    fn between<S: Socket>(mut near: S, far: Child) -> Echo {
+    fn between<S: Socket>(mut near: S, look: Duration, far: Child) -> Echo {
         near.never_block();
         let ask = move || {
             near.write_all(&[1; ASKED]).expect("the echo lives");
-            assert!(take(&mut near, &mut [0; ANSWERED]), "the echo lives");
+            assert!(take(&mut near, look, &mut [0; ANSWERED]), "the echo lives");
         };
         Echo { ask: Box::new(ask), far: Far::Process(far) }
     }

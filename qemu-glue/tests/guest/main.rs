@@ -35,6 +35,9 @@ use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::Description;
 use vp_transport::Address;
 
+/// Choice of [`served`].
+const RECORDS_PLATFORMS: bool = true;
+
 const POOLING: &str = "pdp_max_3x3_s2_16x16x16";
 const FUSED: &str = "sdp_pdp_batchnorm_relu_maxpool_16x16x16";
 /// Of engines that no other of these has: engines take their two groups of registers in turn, and each layer is in the first.

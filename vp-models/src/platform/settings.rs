@@ -29,7 +29,7 @@ impl Description {
         for setting in &settings {
             set(&mut table, setting)?;
         }
-        let description = read(table).map_err(|message| {
+        let description = read(&table).map_err(|message| {
             let what = match blamed(written.clone(), &settings, &message) {
                 Some(name) => about(name, &written, &message),
                 None => message,
@@ -54,8 +54,10 @@ const BASES: [Base; 2] = [
     Base { section: "outside_device", key: "like", given: "like" },
 ];
 
-fn read(table: Table) -> Result<Description, String> {
-    table.try_into().map_err(|error: toml::de::Error| in_plain_words(error.message(), &[]))
+/// Reads a description from a text, as every other: from a table the compiler makes all of its readers once more.
+fn read(table: &Table) -> Result<Description, String> {
+    let read = toml::from_str(&table.to_string());
+    read.map_err(|error: toml::de::Error| in_plain_words(error.message(), &[]))
 }
 
 /// Describes what is wrong with a setting. Where it is a value beside it that does not fit any more, both are named.
@@ -73,7 +75,7 @@ fn about(name: &str, written: &Table, message: &str) -> String {
 fn blamed<'a>(mut table: Table, settings: &[&'a str], message: &str) -> Option<&'a str> {
     let is_blamed = |setting: &&&str| {
         let is_made = set(&mut table, setting).is_ok();
-        is_made && read(table.clone()).is_err_and(|other| other == message)
+        is_made && read(&table).is_err_and(|other| other == message)
     };
     let setting = settings.iter().find(is_blamed)?;
     setting.split('=').next().map(str::trim)

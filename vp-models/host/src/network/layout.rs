@@ -10,6 +10,7 @@ use vp_models::nvdla::config::Config;
 use vp_models::nvdla::cube::{Packing, Ram, Surface};
 use vp_models::nvdla::numeric::Precision;
 use vp_models::nvdla::registers::cdma::D_WEIGHT_BYTES::WEIGHT_BYTES;
+use zerocopy::IntoBytes as _;
 
 /// Alignment of everything that is placed: no family of addresses keeps fewer bits.
 pub(super) const ALIGNMENT: u64 = 256;
@@ -440,7 +441,7 @@ impl WeightShape {
                             for row in first_row..rows.min(first_row + at_once) {
                                 let at = ((kernel * rows + row) * columns + column) * channels;
                                 let run = &weights[(at + taken.start) * element..(at + taken.end) * element];
-                                bytes.extend(run.iter().map(|&weight| weight as u8));
+                                bytes.extend_from_slice(run.as_bytes());
                             }
                         }
                     }
