@@ -368,6 +368,12 @@ impl Interconnect {
                 self.work.notify_after(next.since(now));
             }
             self.work.wait().await;
+            // The RTL's arbiter sees all requests of a cycle (NV_NVDLA_NOCIF_DRAM_READ_IG_arb.v): those of this instant come first.
+            if self.sim.quiet_until() <= self.sim.now() {
+                self.next.set(Time::ZERO);
+                self.work.notify_delta();
+                self.work.wait().await;
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Random traffic of several clients: an interface that goes through the scheduler with every step, and one that does so
 //! only where it must, do the same at the same times.
 
+mod arbitration;
 mod responses;
 
 use super::*;
@@ -222,10 +223,8 @@ fn levels(mut changes: Vec<(Time, i64)>) -> Levels {
     levels
 }
 
-fn run(case: &Case, stepwise: bool) -> Outcome {
-    let mut simulation = Simulation::new();
-    let sim = simulation.sim();
-    let config = AxiConfig {
+fn config(case: &Case) -> AxiConfig {
+    AxiConfig {
         period: Time::ns(1),
         beat_bytes: 8,
         burst_beats: case.beats,
@@ -241,12 +240,17 @@ fn run(case: &Case, stepwise: bool) -> Outcome {
         seed: 7,
         write_overlap: false,
         write_gathering: None,
-    };
+    }
+}
+
+fn run(case: &Case, stepwise: bool) -> Outcome {
+    let mut simulation = Simulation::new();
+    let sim = simulation.sim();
     let ram = Ram::new(0..MEMORY);
     let pattern: Vec<u8> = (0..MEMORY).map(|at| (at * 7 + at / 251) as u8).collect();
     ram.write(0, &pattern).expect("inside");
     let memory = Rc::new(Slow { sim: sim.clone(), ram, memory: case.memory, answers: RefCell::default() });
-    let interconnect = Interconnect::new(&sim, "axi", config, memory.clone());
+    let interconnect = Interconnect::new(&sim, "axi", config(case), memory.clone());
     interconnect.set_stepwise(stepwise);
     interconnect.set_outstanding(case.beats_limit, 64);
     let seen = Rc::new(TransferLog::default());
