@@ -101,10 +101,20 @@ join "$preparer"
 grep -v '^$\|^WARNING' "$said/prepared" || true
 [ "$status" -eq 0 ] || say "not all could be had ($said/prepared)"
 
+say "the package for Python"
+status=0
+clients/python/tests/run install >"$said/wheel" 2>&1 || status=$?
+ended wheel "$status" "its wheel"
+
 say "testing: $programs programs, and documentation"
+# Beside them, at the lowest priority, what only computes: tests that wait for other programs leave it time.
 if [ $# -eq 0 ]; then
   beside checked tests/checkers/run
   checker=$group
+fi
+if [ $# -eq 0 ] || [ "$1" = onnx ]; then
+  beside onnx nice -n 19 tests/onnx/run
+  onnx=$group
 fi
 awk=(awk)
 # It would wait for more than a line.
@@ -121,10 +131,6 @@ if [ "${status[0]}" -ne 0 ] && [ "${counts[1]}" -eq 0 ]; then
 fi
 count "${counts[@]}"
 
-say "the package for Python"
-status=0
-clients/python/tests/run install >"$said/wheel" 2>&1 || status=$?
-ended wheel "$status" "its wheel"
 if [ $# -eq 0 ]; then
   # Servers under mixed load, with each party killed now and then, built by the tests, with `vp` beside it.
   say "the soak, two minutes"
@@ -136,16 +142,14 @@ if [ -e target/python/installed ]; then
   clients/python/tests/run "$@" >"$said/python" 2>&1 || status=$?
   ended python "$status" "its tests"
 fi
-if [ $# -eq 0 ] || [ "$1" = onnx ]; then
-  say "ONNX models beside onnxruntime"
-  status=0
-  tests/onnx/run >"$said/onnx" 2>&1 || status=$?
-  ended onnx "$status" "cases and models"
+say "waiting for what was begun beside the tests"
+if [ -n "${onnx:-}" ]; then
+  join "$onnx"
+  ended onnx "$status" "ONNX models beside onnxruntime"
 fi
 if [ $# -eq 0 ]; then
   join "$soaker"
   ended soaked "$status" "the soak" 1
-  say "waiting for the model checker and the interpreter"
   join "$checker"
   ended checked "$status" "model checker and interpreter"
 fi

@@ -1,5 +1,8 @@
 //! A platform that is cut at its ports takes the cycles that it takes uncut.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vp_core::Time;
 use vp_host::Host;
 use vp_host::LocalHost;
@@ -149,6 +152,21 @@ fn cycles_here(host: &LocalHost) -> Option<u64> {
     host.platform().statistics().get("nvdla.cycles")
 }
 
+/// Plays a trace uncut, once for all tests that cut it under the same memory.
+fn play_uncut(
+    trace: &Trace,
+    script: &Path,
+    memory: (u32, u32),
+    description: &Description,
+) -> Arc<PlayResult> {
+    type Played = BTreeMap<(PathBuf, (u32, u32)), Arc<OnceLock<Arc<PlayResult>>>>;
+    static PLAYED: Mutex<Played> = Mutex::new(BTreeMap::new());
+    let mut played = PLAYED.lock().unwrap_or_else(PoisonError::into_inner);
+    let result = played.entry((script.to_owned(), memory)).or_default().clone();
+    drop(played);
+    result.get_or_init(|| Arc::new(play(trace, &mut LocalHost::new(built(description))))).clone()
+}
+
 /// Plays every trace uncut and cut, under several memories. `kind` says in failures what is cut.
 fn compare(kind: &str, settings: &[(u32, u32)], cut: impl Fn(&Description) -> LocalHost) {
     compare_and_check(kind, settings, cut, |_, _| true);
@@ -171,10 +189,10 @@ fn compare_and_check(
         let trace = Trace::load(&source.script).unwrap_or_else(|error| panic!("{error}"));
         for &(latency, limit) in settings {
             let description = described(config, latency, limit);
-            let uncut = play(&trace, &mut LocalHost::new(built(&description)));
+            let uncut = play_uncut(&trace, &source.script, (latency, limit), &description);
             let mut host = cut(&description);
             let found = play(&trace, &mut host);
-            if uncut == found && agrees(&host, &found) {
+            if *uncut == found && agrees(&host, &found) {
                 same += 1;
                 continue;
             }
