@@ -28,7 +28,8 @@ impl Mapping {
     /// That the file keeps so many bytes is for the caller to see to: an access behind a file's end is a SIGBUS.
     pub(crate) fn new(file: impl AsFd, offset: u64, size: usize) -> io::Result<Self> {
         let file = file.as_fd();
-        let map = MmapOptions::new().offset(offset).len(size).map_raw(file.as_raw_fd())?;
+        // Of huge pages none are put aside for it: that would fail where the file has them already.
+        let map = MmapOptions::new().offset(offset).len(size).no_reserve_swap().map_raw(file.as_raw_fd())?;
         Ok(Self { map })
     }
 

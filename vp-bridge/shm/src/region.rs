@@ -23,11 +23,19 @@ pub enum RegionError {
     /// Where no seal is needed the file must still be one of memory, which never takes long to answer.
     #[error("the file is none of memory (a memfd, or one of tmpfs)")]
     NoMemory,
-    /// The file might become shorter, and the system does not copy its bytes for this process.
-    #[error(
-        "the file is not sealed against shrinking (a memfd with F_SEAL_SHRINK), and process_vm_readv(2) fails: {0}"
-    )]
+    /// Pages of the file might go away, and the system does not copy its bytes for this process.
+    #[error("the file's pages might go away, and the system does not copy them for this process: {0}")]
     NotCopied(io::Error),
+    /// Huge pages are mapped as wholes.
+    #[error("{size} bytes from 0x{offset:x} on are not whole pages of {page} bytes, as the file has")]
+    PartOfPage {
+        /// Offset of the region.
+        offset: u64,
+        /// Size of the region.
+        size: u64,
+        /// Bytes of a page.
+        page: u64,
+    },
     /// The file's owner may punch a hole into it, which can be filled again only while the system has a huge page
     /// left.
     #[error("the file has huge pages, and its owner might take them away again")]
@@ -52,7 +60,7 @@ pub enum RegionError {
 #[derive(Debug)]
 pub struct Region {
     memory: Mapping,
-    is_sealed: bool,
+    is_direct: bool,
 }
 
 impl Region {
@@ -67,28 +75,39 @@ impl Region {
         if !is_sealed(file)?.unwrap_or(false) {
             return Err(RegionError::NotSealed);
         }
-        Ok(Self { memory: mapping(file, offset, size)?, is_sealed: true })
+        if has_huge_pages(file)? {
+            return Err(RegionError::HugePages);
+        }
+        Ok(Self { memory: mapping(file, offset, size)?, is_direct: true })
     }
 
-    /// Maps as [`map`](Self::map) does, and also memory that may become shorter: a memfd without that seal, or a file of tmpfs. There each
-    /// access is a system call, which fails where bytes are not there any more.
+    /// Maps as [`map`](Self::map) does, and also memory whose pages may go away: a memfd without that seal or of huge pages, or a file of
+    /// tmpfs. There each access is a system call, which fails where bytes are not there any more.
     ///
     /// # Errors
-    /// [`RegionError`], but for [`RegionError::NotSealed`].
+    /// [`RegionError`], but for [`RegionError::NotSealed`] and [`RegionError::HugePages`].
     pub fn map_any(file: impl AsFd, offset: u64, size: u64) -> Result<Self, RegionError> {
         let file = file.as_fd();
         // Only files of memory know seals.
         let is_sealed = is_sealed(file)?.ok_or(RegionError::NoMemory)?;
+        let is_huge = has_huge_pages(file)?;
+        if is_huge {
+            let page = u64::try_from(fstat(file).map_err(io::Error::from)?.st_blksize).unwrap_or(0).max(1);
+            if !offset.is_multiple_of(page) || !size.is_multiple_of(page) {
+                return Err(RegionError::PartOfPage { offset, size, page });
+            }
+        }
         let memory = mapping(file, offset, size)?;
-        if !is_sealed {
+        let is_direct = is_sealed && !is_huge;
+        if !is_direct {
             memory.read_by_system(0, &mut [0]).map_err(RegionError::NotCopied)?;
         }
-        Ok(Self { memory, is_sealed })
+        Ok(Self { memory, is_direct })
     }
 
-    /// Returns true if the file cannot become shorter, and accesses are no system calls.
-    pub fn is_sealed(&self) -> bool {
-        self.is_sealed
+    /// Returns true if accesses are no system calls.
+    pub fn is_direct(&self) -> bool {
+        self.is_direct
     }
 
     /// Size in bytes.
@@ -100,7 +119,7 @@ impl Region {
     #[must_use]
     pub fn read(&self, offset: u64, into: &mut [u8]) -> bool {
         let Ok(offset) = usize::try_from(offset) else { return false };
-        if self.is_sealed || into.is_empty() {
+        if self.is_direct || into.is_empty() {
             return self.memory.read(offset, into);
         }
         self.memory.read_by_system(offset, into).is_ok()
@@ -110,7 +129,7 @@ impl Region {
     #[must_use]
     pub fn write(&self, offset: u64, bytes: &[u8]) -> bool {
         let Ok(offset) = usize::try_from(offset) else { return false };
-        if self.is_sealed || bytes.is_empty() {
+        if self.is_direct || bytes.is_empty() {
             return self.memory.write(offset, bytes);
         }
         self.memory.write_by_system(offset, bytes).is_ok()
@@ -126,11 +145,13 @@ fn is_sealed(file: BorrowedFd<'_>) -> Result<Option<bool>, RegionError> {
     }
 }
 
+/// Returns true if a file of memory has huge pages.
+fn has_huge_pages(file: BorrowedFd<'_>) -> Result<bool, RegionError> {
+    Ok(u64::try_from(fstatfs(file).map_err(io::Error::from)?.f_type) == Ok(HUGE_PAGES))
+}
+
 /// Maps bytes of a file of memory.
 fn mapping(file: BorrowedFd<'_>, offset: u64, size: u64) -> Result<Mapping, RegionError> {
-    if u64::try_from(fstatfs(file).map_err(io::Error::from)?.f_type) == Ok(HUGE_PAGES) {
-        return Err(RegionError::HugePages);
-    }
     let length = u64::try_from(fstat(file).map_err(io::Error::from)?.st_size).unwrap_or(0);
     let is_inside = size > 0 && offset.checked_add(size).is_some_and(|end| end <= length);
     match usize::try_from(size) {
@@ -185,7 +206,7 @@ mod tests {
         let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&file, size).unwrap();
         let region = Region::map_any(&file, 0, size).unwrap();
-        assert!(!region.is_sealed());
+        assert!(!region.is_direct());
         (file, region)
     }
 
@@ -235,17 +256,27 @@ mod tests {
         assert!(matches!(Region::map_any(&reader, 0, 0x1000), Err(RegionError::NoMemory)));
         let (file, _) = unsealed(0x1000);
         assert!(matches!(Region::map_any(&file, 0, 0x2000), Err(RegionError::Outside { .. })));
-        assert!(Region::map_any(sealed("test", 0x1000).unwrap(), 0, 0x1000).unwrap().is_sealed());
+        assert!(Region::map_any(sealed("test", 0x1000).unwrap(), 0, 0x1000).unwrap().is_direct());
     }
 
     #[test]
-    fn memory_of_huge_pages_is_refused() {
+    fn memory_of_huge_pages_is_never_accessed_directly() {
         let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
         // A system may have been built without.
         let Ok(file) = memfd_create("test", flags) else { return };
         ftruncate(&file, 1 << 30).unwrap();
         fcntl_add_seals(&file, SealFlags::SHRINK).unwrap();
         assert!(matches!(Region::map(&file, 0, 0x1000), Err(RegionError::HugePages)));
+        assert!(matches!(Region::map_any(&file, 0, 0x1000), Err(RegionError::PartOfPage { .. })));
+        let all = Region::map_any(&file, 0, 1 << 30);
+        // A system may have no such pages, which only an access finds.
+        if let Err(RegionError::NotCopied(_)) = all {
+            return;
+        }
+        let all = all.unwrap();
+        assert!(!all.is_direct() && all.write(0x1ffe, &[1, 2, 3, 4]));
+        let mut bytes = [0; 4];
+        assert!(all.read(0x1ffe, &mut bytes) && bytes == [1, 2, 3, 4]);
     }
 
     proptest! {

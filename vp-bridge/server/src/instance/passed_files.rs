@@ -17,7 +17,7 @@ use crate::adapters::{DirtyPages, FileTask, SharedPart};
 pub(super) struct Mapped(Deferred<(Region, [QuotaShare; 2])>);
 
 impl Mapped {
-    /// Maps `size` bytes of a file from `offset` on, whether it is sealed against shrinking or not.
+    /// Maps `size` bytes of a file from `offset` on, whether its pages may go away or not.
     ///
     /// # Errors
     /// The reason, for people.
@@ -103,10 +103,10 @@ impl PassedFiles {
             FileTask::Map { memory, file, offset, size, address } => {
                 let mapped = Mapped::of_quotas(&self.quotas, &file, offset, size);
                 match &mapped {
-                    Ok(Mapped(deferred)) if deferred.0.is_sealed() => {}
+                    Ok(Mapped(deferred)) if deferred.0.is_direct() => {}
                     Ok(_) => tracing::info!(
-                        "{session}: {size} bytes of the guest's memory at 0x{address:x}: the file is not sealed against shrinking \
-                         (a memfd with F_SEAL_SHRINK), so each access is a system call"
+                        "{session}: {size} bytes of the guest's memory at 0x{address:x}: each access is a system call, because the \
+                         file's pages might go away: only a memfd with F_SEAL_SHRINK, not of huge pages, is accessed directly"
                     ),
                     Err(why) => tracing::warn!(
                         "{session}: {size} bytes of the guest's memory at 0x{address:x}: {why}; the device accesses them by messages, \
