@@ -135,7 +135,7 @@ pub(crate) struct Section {
     /// Name of the part, which the description refers to.
     _name: &'static CStr,
     described: &'static [AtomicU64; DESCRIBED],
-    /// What QEMU is to ask it, once it does.
+    /// Questions that QEMU asks it, once it does.
     unseen: OnceLock<Unseen>,
 }
 

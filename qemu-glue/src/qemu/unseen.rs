@@ -62,7 +62,7 @@ struct OlderQuestion {
     errors: Errors,
 }
 
-/// What QEMU has to know of a device.
+/// Device as QEMU has to know of it.
 pub(super) struct Unseen {
     functions: Functions,
     of_migration: Option<OfMigration>,

@@ -270,7 +270,7 @@ fn pc_program() -> &'static Path {
     path
 }
 
-/// The same in the format of 64 bits, as loaders of PVH want it.
+/// Guest program of a PC in the format of 64 bits, as loaders of PVH want it, built once.
 fn pvh_program() -> &'static Path {
     static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = BUILT.get_or_init(|| {

@@ -20,7 +20,7 @@ pub enum RegionError {
     /// The file might become shorter, and a process that then accesses the missing part is killed.
     #[error("the file is not sealed against shrinking (a memfd with F_SEAL_SHRINK)")]
     NotSealed,
-    /// Where no seal is needed the file must still be one of memory, which never takes long to answer.
+    /// The file is of another kind than memory, and may take long to answer.
     #[error("the file is none of memory (a memfd, or one of tmpfs)")]
     NoMemory,
     /// Pages of the file might go away, and the system does not copy its bytes for this process.
