@@ -1,6 +1,6 @@
-/* A guest without an operating system on a PC, for QEMU's TCG and for KVM: finds the device as a PCI function, and runs the script that the
- * loader has left as a module. The processor takes no interrupts: the guest looks into the interrupt controllers for them, so that it needs
- * nothing of a processor that some kinds of KVM do not have without a kernel made for them. */
+/* A guest without an operating system on a PC, for QEMU's TCG and KVM and for cloud-hypervisor: finds the device as a PCI function, and runs
+ * the script that the loader has left as a module. The processor takes no interrupts: the guest looks into the interrupt controllers for
+ * them, so that it needs nothing of a processor that some kinds of KVM do not have without a kernel made for them. */
 
 #include "script.h"
 
@@ -8,9 +8,14 @@
 enum { SECOND_8259 = 0xa0, POLL = 0x0c, END_OF_INTERRUPT = 0x20, POLLED = 0x80 };
 #define APIC ((volatile uint32_t *)0xfee00000)
 enum { APIC_SPURIOUS = 0xf0 / 4, APIC_REQUESTED = 0x200 / 4, APIC_ENABLED = 1 << 8 };
+/* The I/O APIC (Intel 82093AA): a register is chosen by the first word, and accessed by the fifth. */
+#define IO_APIC ((volatile uint32_t *)0xfec00000)
+enum { IO_APIC_DATA = 4, IO_APIC_PINS = 24, IO_APIC_TABLE = 0x10 };
 /* The serial port; the timer and the switch of ACPI where SeaBIOS puts them, the reset of the chipset. */
 enum { SERIAL = 0x3f8, SERIAL_STATUS = SERIAL + 5, SERIAL_READY = 1 << 5, SERIAL_HEARD = 1 };
 enum { POWER = 0x604, POWER_OFF = 0x2000, TIMER = 0x608, TIMER_FREQUENCY = 3579545, RESET = 0xcf9, RESET_ALL = 6 };
+/* Of a machine without the chipset, where cloud-hypervisor has it: sleep control (ACPI 6.4, 4.8.3.7), its state "off", and its reset. */
+enum { SLEEP = 0x600, SLEEP_OFF = 5 << 2 | 1 << 5, SLEEP_RESET = 1 };
 /* Of the configuration: PCI Local Bus Specification 3.0, 6.2 and 6.8. */
 enum { CONFIGURATION_ADDRESS = 0xcf8, CONFIGURATION_DATA = 0xcfc, ENABLE = 1u << 31 };
 enum { COMMAND = 4, BARS = 0x10, CAPABILITIES = 0x34, INTERRUPT_LINE = 0x3c };
@@ -28,11 +33,20 @@ struct boot {
     } *module;
 };
 
+/* PVH (Xen, xen/include/public/arch-x86/hvm/start_info.h): what it begins with, and where it says what Multiboot does. */
+enum { PVH = 0x336ec578 };
+struct pvh {
+    uint32_t magic, version, flags, modules;
+    uint64_t module, line;
+};
+
 volatile uint32_t *registers;
 uint32_t interrupt_status;
 static uint32_t slot, line;
 /* The capability by which interrupts are messages, if they are, and the vector of the next; the table of MSI-X. */
 static uint32_t messages, vector;
+/* Nonzero where the line is one of the I/O APIC's, which makes messages of it too. */
+static int redirected;
 static volatile uint32_t *table;
 /* Nonzero where the line was still up when the last interrupt had been served. */
 static int line_stays;
@@ -142,14 +156,22 @@ static int find_device(void)
     registers = (volatile uint32_t *)(uintptr_t)(configuration(slot, BARS) & ~15u);
     line = configuration(slot, INTERRUPT_LINE) & 0xff;
     configure(COMMAND, MEMORY_SPACE | BUS_MASTER);
-    return registers && line >= 8 && line < 16;
+    return !!registers;
 }
 
 /* Sets the vector of the next message: that of the last one cannot come again before a processor has taken it. */
 static void set_vector(void)
 {
     vector++;
-    if ((configuration(slot, messages) & 0xff) == MSI) {
+    if (redirected) {
+        /* Whichever pin it is, nobody else raises one; each rise is a message for the first processor. */
+        for (uint32_t pin = 0; pin < IO_APIC_PINS; pin++) {
+            IO_APIC[0] = IO_APIC_TABLE + 2 * pin + 1;
+            IO_APIC[IO_APIC_DATA] = 0;
+            IO_APIC[0] = IO_APIC_TABLE + 2 * pin;
+            IO_APIC[IO_APIC_DATA] = vector;
+        }
+    } else if ((configuration(slot, messages) & 0xff) == MSI) {
         configure(messages + 12, vector);
     } else {
         table[3] = 1;
@@ -173,7 +195,16 @@ static int has_word(const char *text, const char *word)
 static int set_interrupts(const char *options)
 {
     int is_msix = has_word(options, "messages=msi-x");
+    if (has_word(options, "controller=io-apic")) {
+        redirected = 1;
+        APIC[APIC_SPURIOUS] = APIC_ENABLED | 0xff;
+        vector = 0x40;
+        set_vector();
+        return 1;
+    }
     if (!is_msix && !has_word(options, "messages=msi")) {
+        if (line < 8 || line >= 16)
+            return 0;
         /* Of the second controller this line alone is heeded, of the first none. */
         out8(SECOND_8259 + 1, (uint8_t)~(1u << (line - 8)));
         out8(0x21, 0xff);
@@ -248,7 +279,7 @@ void interrupt_served(void)
     uint32_t status;
     /* The write that cleared the status has arrived when a read behind it is answered. */
     read_register(interrupt_status, &status);
-    if (messages)
+    if (messages || redirected)
         return;
     out8(SECOND_8259, END_OF_INTERRUPT);
     /* The 8259A of KVM forgets a request that is polled although its line stays up (Linux, arch/x86/kvm/i8259.c, pic_poll_read): what is
@@ -258,7 +289,7 @@ void interrupt_served(void)
 
 static int has_interrupt(void)
 {
-    if (messages) {
+    if (messages || redirected) {
         if (!(APIC[APIC_REQUESTED + vector / 32 * 4] >> vector % 32 & 1))
             return 0;
         /* So that what comes from now on is another one. */
@@ -293,17 +324,28 @@ void restart(void)
 {
     *RESTARTED = 0x52535452;
     out8(RESET, RESET_ALL);
+    out8(SLEEP, SLEEP_RESET);
     for (;;)
         ;
 }
 
 void start(const struct boot *boot)
 {
+    const uint32_t *script;
+    const char *options = boot->line;
+    if (boot->flags == PVH) {
+        const struct pvh *pvh = (const struct pvh *)boot;
+        script = (const uint32_t *)(uintptr_t) * (const uint64_t *)(uintptr_t)pvh->module;
+        options = (const char *)(uintptr_t)pvh->line;
+    } else {
+        script = boot->module->start;
+    }
     if (!find_device())
         say("FAIL: no PCI function\n", 22);
-    else if (!set_interrupts(boot->line))
+    else if (!set_interrupts(options))
         say("FAIL: no such interrupts\n", 25);
     else
-        run_script(boot->module->start);
+        run_script(script);
     out16(POWER, POWER_OFF);
+    out8(SLEEP, SLEEP_OFF);
 }

@@ -132,6 +132,11 @@ impl Port {
         }
     }
 
+    /// Returns true if the guest has memory that a server of the same host can map.
+    pub(super) fn shares_memory(&self) -> bool {
+        self.shares && matches!(self.line, Line::Input(_)) && !self.qemu.shared_ram().is_empty()
+    }
+
     /// QEMU's object of the PCI function, if the device is one.
     pub(super) fn function(&self) -> Option<Handle> {
         match self.line {

@@ -21,6 +21,8 @@ const HEAD: usize = 2;
 
 /// States in which a machine stands that is about to end, or to have another state: the platform's is of no use.
 const OVER: [&str; 2] = ["restore-vm", "shutdown"];
+/// State in which a machine stands for `savevm`.
+const SNAPSHOT: &str = "save-vm";
 /// States in which a machine stands by itself, with no use for a layer's end: no layer is waited for.
 const HURRIED: [&str; 5] = ["debug", "guest-panicked", "internal-error", "io-error", "watchdog"];
 
@@ -32,6 +34,8 @@ pub(super) struct MachineState {
     busy: Mutex<Option<String>>,
     /// True if a state was loaded since the machine stood.
     is_loaded: std::sync::atomic::AtomicBool,
+    /// True if the machine stands to be saved, and its memory with it.
+    is_snapshot: std::sync::atomic::AtomicBool,
 }
 
 impl MachineState {
@@ -41,6 +45,10 @@ impl MachineState {
 
     fn busy(&self) -> Option<String> {
         self.busy.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn is_snapshot(&self) -> bool {
+        self.is_snapshot.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     pub(super) fn section(&self) -> Option<&'static Section> {
@@ -59,6 +67,11 @@ impl Device {
         let section = Section::register(name, self.port.function(), self)?;
         _ = self.state.section.set(section);
         Ok(section)
+    }
+
+    /// Returns true if the server has mapped memory of the guest's, or would if it came again.
+    fn is_memory_shared(&self) -> bool {
+        self.session.may_share() && self.port.shares_memory()
     }
 
     /// The machine goes on.
@@ -80,6 +93,7 @@ impl Device {
             return;
         }
         self.port.hold();
+        self.state.is_snapshot.store(why == SNAPSHOT, std::sync::atomic::Ordering::Relaxed);
         if OVER.contains(&why) {
             return self.state.set_busy(Some(format!("the machine is in the state {why}")));
         }
@@ -92,9 +106,9 @@ impl Device {
 impl Stateful for Device {
     fn save(&self) -> Result<Vec<u8>, String> {
         let refused = |why: &dyn std::fmt::Display| format!("the device is not saved: {why}");
-        let saving = self.state.section().map(Section::saving);
-        if saving.is_some_and(Saving::is_in_postcopy) {
-            return Err(refused(&"it cannot begin elsewhere before its memory is there (postcopy)"));
+        // `savevm` saves the machine as it stands, whatever it is set to.
+        if !self.state.is_snapshot() {
+            self.check_is_seen().map_err(|why| refused(&why))?;
         }
         if let Some(busy) = self.state.busy() {
             return Err(refused(&busy));
@@ -121,5 +135,18 @@ impl Stateful for Device {
 
     fn most(&self) -> u64 {
         MOST_STATE + HEAD as u64
+    }
+
+    fn check_waits_for_memory(&self) -> Result<(), String> {
+        let why = "the server here reaches the guest's memory without QEMU, and would not wait for what has not come yet (postcopy): give \
+                   the device share=off";
+        if self.is_memory_shared() { Err(why.to_owned()) } else { Ok(()) }
+    }
+
+    fn check_is_seen(&self) -> Result<(), String> {
+        let why = "the server writes the guest's memory without QEMU, which is to save it as it was (background-snapshot): give the \
+                   device share=off";
+        let is_background = self.state.section().is_some_and(Section::is_background);
+        if is_background && self.is_memory_shared() { Err(why.to_owned()) } else { Ok(()) }
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod state;
 pub(crate) mod symbols;
 mod template;
 pub(crate) mod time;
+mod unseen;
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;

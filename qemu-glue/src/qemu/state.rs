@@ -15,6 +15,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::functions::functions;
 use super::layouts::{Errors, Object};
 use super::template::{InfoKind, Template};
+use super::unseen::Unseen;
 use super::{Handle, Qemu, c, symbols};
 use crate::report::guarded;
 
@@ -75,8 +76,6 @@ functions! {
         fn qapi_enum_lookup(*const c_void, c_int) -> *const c_char;
         /// qapi/error.h
         fn error_report_err(Object);
-        /// migration/misc.h
-        fn migration_in_postcopy() -> bool;
         /// exec/memory.h
         fn memory_region_get_dirty_log_mask(Object) -> u8;
         /// exec/memory.h. The attributes come in one register, whatever their size.
@@ -106,6 +105,22 @@ pub(crate) trait Stateful: Send + Sync {
 
     /// Number of bytes of a state that is taken up at most.
     fn most(&self) -> u64;
+
+    /// Checks that nobody reaches guest RAM for the device who would not wait for what has not come yet.
+    ///
+    /// # Errors
+    /// Somebody does, for people. QEMU takes in no machine then whose memory follows it.
+    fn check_waits_for_memory(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Checks that QEMU sees who writes guest RAM for the device, if a migration under way needs that.
+    ///
+    /// # Errors
+    /// It does not, for people. QEMU does not begin it then, or the device is not saved.
+    fn check_is_seen(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// A device's part of the machine's state, which QEMU knows of.
@@ -120,6 +135,8 @@ pub(crate) struct Section {
     /// Name of the part, which the description refers to.
     _name: &'static CStr,
     described: &'static [AtomicU64; DESCRIBED],
+    /// Questions that QEMU asks it, once it does.
+    unseen: OnceLock<Unseen>,
 }
 
 /// Saving as this QEMU has it.
@@ -200,7 +217,16 @@ impl Saving {
         description.extend([0; 8]);
         let description = Vec::leak(description);
         let described = Box::leak(Box::new([const { AtomicU64::new(0) }; DESCRIBED]));
-        let section = Section { saving: self, device, function, owner, description, _name: name, described };
+        let section = Section {
+            saving: self,
+            device,
+            function,
+            owner,
+            description,
+            _name: name,
+            described,
+            unseen: OnceLock::new(),
+        };
         let section: &'static Section = Box::leak(Box::new(section));
         sections(|all| all.insert(fields.as_ptr() as usize, section));
         section
@@ -246,12 +272,6 @@ impl Saving {
             let text = (self.functions.qapi_enum_lookup)(self.states.0, number);
             if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
         }
-    }
-
-    /// Returns true if the machine is being migrated, and its memory follows later.
-    pub(crate) fn is_in_postcopy(&self) -> bool {
-        // SAFETY: asks only.
-        unsafe { (self.functions.migration_in_postcopy)() }
     }
 
     /// Returns true if a migration under way has to be told of who writes RAM.
@@ -302,6 +322,7 @@ impl Section {
         device: &'static dyn Stateful,
     ) -> Result<&'static Section, String> {
         let saving = Saving::find()?;
+        let unseen = Unseen::find(device)?;
         let section = saving.section(name, function, function, device);
         // SAFETY: a description of the form that QEMU's own have, and what it describes; both stay.
         let registered = unsafe {
@@ -315,10 +336,11 @@ impl Section {
                 std::ptr::null_mut(),
             )
         };
-        match registered {
-            0 => Ok(section),
-            _ => Err(format!("QEMU does not take {name} into the machine's state")),
+        if registered != 0 {
+            return Err(format!("QEMU does not take {name} into the machine's state"));
         }
+        section.unseen.get_or_init(|| unseen).register();
+        Ok(section)
     }
 
     /// Takes the part out of the machine's state.
@@ -330,6 +352,9 @@ impl Section {
         unsafe {
             let description = self.description.as_ptr().cast();
             (self.saving.functions.vmstate_unregister)(self.owner(), description, self.opaque());
+        }
+        if let Some(unseen) = self.unseen.get() {
+            unseen.unregister();
         }
         sections(|all| all.retain(|_, other| !std::ptr::eq(*other, self)));
     }
@@ -350,6 +375,11 @@ impl Section {
     /// Saving as this QEMU has it.
     pub(crate) fn saving(&self) -> &'static Saving {
         self.saving
+    }
+
+    /// Returns true if a migration is for a machine that runs on while it is saved as it was.
+    pub(crate) fn is_background(&self) -> bool {
+        self.unseen.get().is_some_and(Unseen::is_background)
     }
 
     fn owner(&self) -> Object {

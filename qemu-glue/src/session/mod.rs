@@ -382,6 +382,11 @@ impl Session {
         posted.map_err(|broken| self.broken(&mut state, &broken))
     }
 
+    /// Returns true if something may be shared with the server.
+    pub(crate) fn may_share(&self) -> bool {
+        self.shared.may_share
+    }
+
     /// Puts the platform back to power-on, as the guest itself is. With QEMU's big lock, which is given up until the session is free.
     ///
     /// # Errors

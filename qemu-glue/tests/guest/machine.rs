@@ -1,4 +1,4 @@
-//! Stock QEMU with the plugin, and a guest without an operating system that runs a script.
+//! Stock QEMU with the plugin, or cloud-hypervisor, and a guest without an operating system that runs a script.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -65,6 +65,20 @@ impl Kind {
             Kind::Node | Kind::Arm | Kind::MadeNode => "aarch64-linux-gnu-gcc",
             Kind::Function | Kind::Group => "x86_64-linux-gnu-gcc",
             Kind::RiscV => "riscv64-linux-gnu-gcc",
+        }
+    }
+
+    /// The kernel's command line.
+    fn line(self) -> &'static str {
+        // Of a busy host PC's kernels think that its timer does not work.
+        match self {
+            Kind::Node => "console=ttyAMA0 quiet panic=-1",
+            // They are left to the driver.
+            Kind::Function => "console=ttyS0 quiet panic=-1 no_timer_check memmap=16M$0x80000000",
+            // What is above it is left to the driver.
+            Kind::Arm | Kind::MadeNode => "console=ttyAMA0 quiet panic=-1 mem=1G",
+            Kind::Group => "console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on",
+            Kind::RiscV => "console=ttyS0 quiet panic=-1 mem=1G",
         }
     }
 
@@ -162,6 +176,46 @@ pub(crate) fn can_run_vfio_user(kind: Kind, test: &str) -> bool {
     has_it
 }
 
+/// cloud-hypervisor, another hypervisor with a client of vfio-user of its own.
+fn cloud_hypervisor() -> String {
+    std::env::var("VP_CLOUD_HYPERVISOR").unwrap_or_else(|_| "cloud-hypervisor".to_owned())
+}
+
+/// Returns true if the test can run on cloud-hypervisor; says so if not.
+pub(crate) fn can_run_cloud_hypervisor(test: &str) -> bool {
+    let (program, compiler) = (cloud_hypervisor(), Kind::Function.compiler());
+    let why = if !is_there(&program) {
+        format!("no cloud-hypervisor: no {program} (VP_CLOUD_HYPERVISOR names one)")
+    } else if !is_there(compiler) {
+        format!("no {compiler} (Debian: apt-get install gcc-x86-64-linux-gnu)")
+    } else if !has_kvm() {
+        NO_KVM.to_owned()
+    } else {
+        return true;
+    };
+    say(&format!("skipped: {test}: {why}"));
+    false
+}
+
+const NO_KVM: &str = "no /dev/kvm that may be used";
+
+fn has_kvm() -> bool {
+    std::fs::File::options().read(true).write(true).open("/dev/kvm").is_ok()
+}
+
+/// Returns true if the host's KVM runs kernels as distributions have them; says so if not.
+pub(crate) fn runs_stock_kernels(test: &str) -> bool {
+    let why = if !has_kvm() {
+        NO_KVM
+    } else if Path::new("/sys/module/kvm_pvm").exists() {
+        "this host's KVM (kvm-pvm) runs kernels that are made for it"
+    } else {
+        return true;
+    };
+    say(&format!("skipped: {test}: {why}"));
+    false
+}
+
 /// The guest program, built once.
 fn program() -> &'static Path {
     static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
@@ -216,7 +270,23 @@ fn pc_program() -> &'static Path {
     path
 }
 
-/// A running QEMU; dropping it kills it.
+/// Guest program of a PC in the format of 64 bits, as loaders of PVH want it, built once.
+fn pvh_program() -> &'static Path {
+    static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = BUILT.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("guest.elf");
+        let built = Command::new("x86_64-linux-gnu-objcopy")
+            .args(["-I", "elf32-i386", "-O", "elf64-x86-64"])
+            .args([pc_program(), &path])
+            .status();
+        assert!(built.expect("the compiler's objcopy runs").success());
+        (folder, path)
+    });
+    path
+}
+
+/// A running hypervisor; dropping it kills it.
 pub(crate) struct Machine {
     child: Child,
     lines: Receiver<String>,
@@ -293,6 +363,30 @@ impl Setup {
         Setup { command, folder }
     }
 
+    /// A PC of cloud-hypervisor's with the guest program, a script and these options for it, this memory, and the device by its client of
+    /// vfio-user.
+    pub(crate) fn cloud(script: Script, options: &str, memory: &[&str], server: &Address) -> Setup {
+        Setup::cloud_of(pvh_program(), &script.bytes(), options, server).args(memory)
+    }
+
+    /// A PC of cloud-hypervisor's as in [`Setup::cloud`], with Debian's kernel.
+    pub(crate) fn linux_cloud(script: Script, memory: &[&str], server: &Address) -> Setup {
+        let (kind, line) = (Kind::Function, Kind::Function.line());
+        Setup::cloud_of(&kind.kernel(), &kind.initramfs(&script.bytes()), line, server).args(memory)
+    }
+
+    fn cloud_of(kernel: &Path, files: &[u8], line: &str, server: &Address) -> Setup {
+        let Address::Unix(socket) = server else { panic!("a Unix socket") };
+        let folder = tempfile::tempdir().expect("a folder");
+        let initramfs = folder.path().join("initramfs");
+        std::fs::write(&initramfs, files).expect("the initramfs is written");
+        let mut command = Command::new(cloud_hypervisor());
+        command.args(["--serial", "tty", "--console", "off", "--cmdline", line]);
+        command.arg("--kernel").arg(kernel).arg("--initramfs").arg(initramfs);
+        command.arg("--user-device").arg(format!("socket={}", socket.display()));
+        Setup { command, folder }
+    }
+
     /// Debian's kernel, and a program that runs the script through the kernel's generic driver.
     pub(crate) fn linux(kind: Kind, script: Script) -> Setup {
         Setup::kernel(kind, &kind.initramfs(&script.bytes()), "")
@@ -334,17 +428,7 @@ impl Setup {
             "-nodefaults",
         ]);
         command.arg("-kernel").arg(kind.kernel()).arg("-initrd").arg(initramfs);
-        // Of a busy host PC's kernels think that its timer does not work.
-        let line = match kind {
-            Kind::Node => "console=ttyAMA0 quiet panic=-1",
-            // They are left to the driver.
-            Kind::Function => "console=ttyS0 quiet panic=-1 no_timer_check memmap=16M$0x80000000",
-            // What is above it is left to the driver.
-            Kind::Arm | Kind::MadeNode => "console=ttyAMA0 quiet panic=-1 mem=1G",
-            Kind::Group => "console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on",
-            Kind::RiscV => "console=ttyS0 quiet panic=-1 mem=1G",
-        };
-        command.arg("-append").arg(format!("{line} {more}"));
+        command.arg("-append").arg(format!("{} {more}", kind.line()));
         Setup { command, folder }
     }
 

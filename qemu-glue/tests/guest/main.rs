@@ -1,6 +1,7 @@
 //! A distribution's QEMU with the plugin: guests without an operating system run the project's own traces on the device.
 
 mod bare_pc;
+mod cloud_hypervisor;
 mod ends;
 mod inside;
 mod iommu;

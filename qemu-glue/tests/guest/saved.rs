@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use vp_models::platform::Description;
 use vp_transport::Address;
 
-use crate::machine::{Kind, Machine, Setup, can_run, can_run_on};
+use crate::machine::{Kind, Machine, Setup, can_run, can_run_on, say};
 use crate::monitor::Monitor;
 use crate::script::Script;
 use crate::served::Served;
@@ -339,6 +339,94 @@ fn a_machine_moves_while_its_device_is_at_work() {
     to.machine.wait_for("done");
     assert_eq!(to.machine.said, ["done"]);
     to.passes();
+}
+
+/// A machine that waits to be moved, with a layer that is heard and another, and one to which it moves, each with a server of its own and these
+/// options of the plugin; and where the second one listens from when it is told.
+fn both(files: [&Files; 2], servers: [&Served; 2], options: &str) -> (Keeper, Keeper, String) {
+    let setup = |server: &Served| {
+        let script = small().say("first\n").hear().layer_heard(&trace(FUSED)).say("done\n").hear();
+        let setup = Setup::new(script.layer(&trace(OTHER)));
+        // So both name it alike, whether the server maps it or not.
+        let memory = "memory-backend-memfd,id=ram,size=1100M,share=on";
+        let setup = setup.args(&["-object", memory, "-M", "memory-backend=ram"]);
+        setup.plugin(&format!(",connect={}{options}", server.address))
+    };
+    let socket = format!("unix:{}", files[0].path("migration").display());
+    let to = Keeper::start(setup(servers[1]), files[1], None, &["-incoming", "defer"]);
+    let mut from = Keeper::start(setup(servers[0]), files[0], None, &[]);
+    from.machine.wait_for("first");
+    (from, to, socket)
+}
+
+/// A machine moves before its memory does. A layer runs before it moves, and what the server has written by itself, unseen by QEMU, follows;
+/// another runs behind it, in memory of which most has not come yet.
+#[test]
+fn a_machine_moves_and_its_memory_follows() {
+    let test = "a_machine_moves_and_its_memory_follows";
+    if !can_run(test) {
+        return;
+    }
+    let tcp = || Served::start("tcp:127.0.0.1:0".parse().unwrap(), "nv_small");
+    for (there, options) in [(Served::named("nv_small"), ",share=off"), (tcp(), "")] {
+        let (files, other, here) = (Files::new(), Files::new(), Served::named("nv_small"));
+        let (mut from, mut to, socket) = both([&files, &other], [&here, &there], options);
+        let said = to.monitor.ask("migrate_set_capability postcopy-ram on");
+        if !said.is_empty() {
+            return say(&format!("skipped: {test}: no postcopy on this host: {said}{}", to.machine.told()));
+        }
+        from.does("migrate_set_capability postcopy-ram on");
+        from.does("migrate_set_parameter max-bandwidth 1M");
+        from.does("migrate_set_parameter max-postcopy-bandwidth 1M");
+        to.does(&format!("migrate_incoming {socket}"));
+        from.does(&format!("migrate -d {socket}"));
+        from.wait_for("info migrate", "active");
+        from.machine.types();
+        from.machine.wait_for("enabled");
+        from.does("migrate_start_postcopy");
+        to.wait_until_running();
+        to.machine.types();
+        to.machine.wait_for("done");
+        let said = from.monitor.ask("info migrate");
+        assert!(said.contains("postcopy-"), "all of the memory is there: {said}");
+        to.machine.types();
+        to.machine.wait_for("PASS");
+        drop(from);
+    }
+}
+
+#[test]
+fn memory_that_a_server_maps_does_not_follow_and_is_not_saved_while_the_machine_runs() {
+    if !can_run("memory_that_a_server_maps_does_not_follow_and_is_not_saved_while_the_machine_runs") {
+        return;
+    }
+    let (files, other) = (Files::new(), Files::new());
+    let (here, there) = (Served::named("nv_small"), Served::named("nv_small"));
+    let (mut from, mut to, _) = both([&files, &other], [&here, &there], "");
+    let said = to.monitor.ask("migrate_set_capability postcopy-ram on");
+    let told = to.machine.told() + &said;
+    let sentence = "the server here reaches the guest's memory without QEMU, and would not wait for what has not come yet \
+                    (postcopy): give the device share=off";
+    assert!(told.contains(sentence), "{told}");
+    // A host's kernel may not have it.
+    if from.monitor.ask("migrate_set_capability background-snapshot on").is_empty() {
+        let stream = files.path("stream");
+        let said = from.monitor.ask(&format!("migrate -d \"exec:cat > {}\"", stream.display()));
+        let until = Instant::now() + Duration::from_secs(60);
+        while !from.monitor.ask("info migrate").contains("failed") {
+            assert!(Instant::now() < until, "{}", from.machine.told());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let told = from.machine.told() + &said + &from.monitor.ask("info migrate");
+        assert!(told.contains("the server writes the guest's memory without QEMU"), "{told}");
+        // Not every QEMU lets the machine go on by itself.
+        from.does("cont");
+    }
+    from.machine.types();
+    from.machine.wait_for("enabled");
+    from.machine.types();
+    from.machine.wait_for("done");
+    from.passes();
 }
 
 #[test]

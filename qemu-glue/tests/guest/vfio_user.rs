@@ -4,7 +4,7 @@ use vp_models::platform::Description;
 
 use crate::ends::vp_for;
 use crate::linux;
-use crate::machine::{Kind, Machine, Setup, can_run_vfio_user, say};
+use crate::machine::{Kind, Machine, Setup, can_run_vfio_user, runs_stock_kernels};
 use crate::riscv::WIDE;
 use crate::script::Script;
 use crate::served::Served;
@@ -104,14 +104,8 @@ fn a_riscv_guest_without_a_plugin_runs_a_layer() {
 #[test]
 fn a_guest_of_the_hosts_processor_runs_a_layer() {
     let test = "a_guest_of_the_hosts_processor_runs_a_layer";
-    if !can_run(test) {
+    if !can_run(test) || !runs_stock_kernels(test) {
         return;
-    }
-    if std::fs::File::options().read(true).write(true).open("/dev/kvm").is_err() {
-        return say(&format!("skipped: {test}: no /dev/kvm that may be used"));
-    }
-    if std::path::Path::new("/sys/module/kvm_pvm").exists() {
-        return say(&format!("skipped: {test}: this host's KVM (kvm-pvm) runs kernels that are made for it"));
     }
     let server = Served::over_vfio_user("nv_small");
     let script = small().layer(&trace(FUSED)).layer(&trace(OTHER));

@@ -28,7 +28,8 @@ impl Mapping {
     /// That the file keeps so many bytes is for the caller to see to: an access behind a file's end is a SIGBUS.
     pub(crate) fn new(file: impl AsFd, offset: u64, size: usize) -> io::Result<Self> {
         let file = file.as_fd();
-        let map = MmapOptions::new().offset(offset).len(size).map_raw(file.as_raw_fd())?;
+        // Of huge pages none are put aside for it: that would fail where the file has them already.
+        let map = MmapOptions::new().offset(offset).len(size).no_reserve_swap().map_raw(file.as_raw_fd())?;
         Ok(Self { map })
     }
 
@@ -83,6 +84,35 @@ impl Mapping {
         true
     }
 
+    /// Copies bytes out by the system, which refuses what the file does not have any more: then nobody gets a SIGBUS.
+    ///
+    /// # Errors
+    /// What the system says: `EFAULT` where bytes are missing, of which any number may have been copied.
+    pub(crate) fn read_by_system(&self, offset: usize, into: &mut [u8]) -> io::Result<()> {
+        let place = self.place(offset, into.len()).ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: getpid(2) takes nothing. process_vm_readv(2) takes one piece of each side: `into`, which it fills, and as many mapped
+        // bytes, which it reaches as another process would. It keeps neither.
+        let copied = unsafe {
+            let (to, from) = (piece(into.as_mut_ptr(), into.len()), piece(place, into.len()));
+            libc::process_vm_readv(libc::getpid(), &raw const to, 1, &raw const from, 1, 0)
+        };
+        all_of(copied, into.len())
+    }
+
+    /// Copies bytes in, as [`read_by_system`](Self::read_by_system) copies them out.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn write_by_system(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
+        let place = self.place(offset, bytes.len()).ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: as above; process_vm_writev(2) only reads the near side's piece.
+        let copied = unsafe {
+            let (from, to) = (piece(bytes.as_ptr().cast_mut(), bytes.len()), piece(place, bytes.len()));
+            libc::process_vm_writev(libc::getpid(), &raw const from, 1, &raw const to, 1, 0)
+        };
+        all_of(copied, bytes.len())
+    }
+
     /// A word of four bytes.
     #[cfg_attr(loom, expect(dead_code, reason = "the model checker has words of its own"))]
     ///
@@ -106,6 +136,21 @@ impl Mapping {
         assert!(place.cast::<u64>().is_aligned(), "a word of the layout");
         // SAFETY: as above, with eight bytes.
         unsafe { AtomicU64::from_ptr(place.cast()) }
+    }
+}
+
+/// A piece of memory for process_vm_readv(2).
+fn piece(place: *mut u8, length: usize) -> libc::iovec {
+    libc::iovec { iov_base: place.cast(), iov_len: length }
+}
+
+/// Checks that the system has copied so many bytes.
+fn all_of(copied: isize, wanted: usize) -> io::Result<()> {
+    match usize::try_from(copied) {
+        Ok(copied) if copied == wanted => Ok(()),
+        // Fewer: the rest is in a page that is not there.
+        Ok(_) => Err(io::Error::from_raw_os_error(libc::EFAULT)),
+        Err(_) => Err(io::Error::last_os_error()),
     }
 }
 

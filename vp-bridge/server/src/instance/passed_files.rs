@@ -17,14 +17,14 @@ use crate::adapters::{DirtyPages, FileTask, SharedPart};
 pub(super) struct Mapped(Deferred<(Region, [QuotaShare; 2])>);
 
 impl Mapped {
-    /// Maps `size` bytes of a file from `offset` on.
+    /// Maps `size` bytes of a file from `offset` on, whether its pages may go away or not.
     ///
     /// # Errors
     /// The reason, for people.
-    pub(super) fn of_quotas(quotas: &Quotas, file: &Passed, offset: u64, size: u64) -> Result<Self, String> {
+    fn of_quotas(quotas: &Quotas, file: &Passed, offset: u64, size: u64) -> Result<Self, String> {
         let amount = Usage { regions: 1, bytes: size, files: 0 };
         let taken = quotas.take(amount).map_err(|error| error.to_string())?;
-        let region = Region::map(file, offset, size).map_err(|error| error.to_string())?;
+        let region = Region::map_any(file, offset, size).map_err(|error| error.to_string())?;
         Ok(Self::new(region, taken))
     }
 
@@ -102,14 +102,18 @@ impl PassedFiles {
         match task {
             FileTask::Map { memory, file, offset, size, address } => {
                 let mapped = Mapped::of_quotas(&self.quotas, &file, offset, size);
-                let mapped = mapped.map(|mapped| drop(self.memories.insert(memory, Rc::new(mapped))));
-                if let Err(why) = &mapped {
-                    tracing::warn!(
+                match &mapped {
+                    Ok(Mapped(deferred)) if deferred.0.is_direct() => {}
+                    Ok(_) => tracing::info!(
+                        "{session}: {size} bytes of the guest's memory at 0x{address:x}: each access is a system call, because the \
+                         file's pages might go away: only a memfd with F_SEAL_SHRINK, not of huge pages, is accessed directly"
+                    ),
+                    Err(why) => tracing::warn!(
                         "{session}: {size} bytes of the guest's memory at 0x{address:x}: {why}; the device accesses them by messages, \
                          and an access to registers meanwhile may fail"
-                    );
+                    ),
                 }
-                Carried::Told(mapped)
+                Carried::Told(mapped.map(|mapped| drop(self.memories.insert(memory, Rc::new(mapped)))))
             }
             FileTask::Unmap { memory } => {
                 self.memories.remove(&memory);
