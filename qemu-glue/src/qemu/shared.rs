@@ -4,10 +4,10 @@
 //! memory, such a backend is put in before the board is built.
 
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::fs::File;
 use std::ops::Range;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::fd::BorrowedFd;
+
+use vp_shm::Mappings;
 
 use super::functions::functions;
 use super::layouts::{Errors, Object};
@@ -94,10 +94,7 @@ impl Qemu {
 
     /// The RAM that lies in files which QEMU has mapped shared, by rising address.
     pub(crate) fn shared_ram(&self) -> Vec<SharedMemory> {
-        let (Ok(functions), Ok(maps)) = (Functions::look_up(), std::fs::read_to_string("/proc/self/maps"))
-        else {
-            return Vec::new();
-        };
+        let (Ok(functions), Ok(maps)) = (Functions::look_up(), Mappings::own()) else { return Vec::new() };
         let blocks = self.blocks(&functions);
         let mut found = Vec::new();
         let mut from = 0;
@@ -130,46 +127,11 @@ impl Qemu {
 }
 
 /// Guest memory that is at `host` in this process, if that is a shared mapping of the file.
-fn in_file(maps: &str, host: u64, range: Range<u64>, file: c_int) -> Option<SharedMemory> {
+fn in_file(maps: &Mappings, host: u64, range: Range<u64>, file: c_int) -> Option<SharedMemory> {
     // SAFETY: a file that the block of RAM keeps open as long as the machine lives.
     let file = unsafe { BorrowedFd::borrow_raw(file) }.try_clone_to_owned().ok()?;
-    let known = File::from(file);
-    let metadata = known.metadata().ok()?;
-    let device = metadata.dev();
-    let device = format!("{:02x}:{:02x}", libc::major(device), libc::minor(device));
-    let size = range.end - range.start;
-    let offset = file_offset(maps, host, size, &device, metadata.ino())?;
-    Some(SharedMemory { range, file: OwnedFd::from(known), offset })
-}
-
-/// Returns where in a file the bytes at an address are, if all of them are mapped from it, shared and in one piece.
-///
-/// `maps` is in the format of proc_pid_maps(5): `start-end perms offset device inode path`.
-fn file_offset(maps: &str, host: u64, size: u64, device: &str, inode: u64) -> Option<u64> {
-    let end = host.checked_add(size)?;
-    let (mut reached, mut first) = (host, None);
-    for line in maps.lines() {
-        let mut fields = line.split_whitespace();
-        let (addresses, rights) = (fields.next()?, fields.next()?);
-        let (offset, of, number) = (fields.next()?, fields.next()?, fields.next()?);
-        let (from, to) = addresses.split_once('-')?;
-        let [from, to, offset] = [from, to, offset].map(|number| u64::from_str_radix(number, 16));
-        let (from, to, offset) = (from.ok()?, to.ok()?, offset.ok()?);
-        if to <= reached || reached >= end {
-            continue;
-        }
-        let is_file = of == device && number.parse() == Ok(inode) && rights.ends_with('s');
-        if from > reached || !is_file {
-            return None;
-        }
-        let here = offset + (reached - from);
-        let first = *first.get_or_insert(here);
-        if here - first != reached - host {
-            return None;
-        }
-        reached = to;
-    }
-    first.filter(|_| reached >= end)
+    let offset = maps.offset_of(host, range.end - range.start, &file)?;
+    Some(SharedMemory { range, file, offset })
 }
 
 fn is_users_own(argument: &str) -> bool {
@@ -180,34 +142,6 @@ fn is_users_own(argument: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const MAPS: &str = "\
-1000-3000 rw-p 00000000 00:00 0
-4000-6000 rw-s 00001000 00:01 77 /memfd:memory-backend-memfd (deleted)
-6000-9000 rw-s 00003000 00:01 77 /memfd:memory-backend-memfd (deleted)
-9000-a000 rw-s 00007000 00:01 77 /memfd:memory-backend-memfd (deleted)
-a000-b000 rw-p 00000000 00:01 77 /memfd:memory-backend-memfd (deleted)
-";
-
-    #[test]
-    fn memory_is_where_the_system_says_that_it_is_mapped_from() {
-        let find = |host, size| file_offset(MAPS, host, size, "00:01", 77);
-        assert_eq!(find(0x4000, 0x2000), Some(0x1000));
-        assert_eq!(find(0x5800, 0x3800), Some(0x2800));
-        // Pieces that do not follow each other in the file, private ones, ones of nothing, and no mapping.
-        assert_eq!(find(0x8000, 0x2000), None);
-        assert_eq!(find(0xa000, 0x1000), None);
-        assert_eq!(find(0x1000, 0x1000), None);
-        assert_eq!(find(0x3000, 0x2000), None);
-        assert_eq!(find(0xa000, 0x2000), None);
-        assert_eq!(find(u64::MAX, 2), None);
-    }
-
-    #[test]
-    fn a_file_of_the_same_number_on_another_device_is_another() {
-        assert_eq!(file_offset(MAPS, 0x4000, 0x1000, "00:02", 77), None);
-        assert_eq!(file_offset(MAPS, 0x4000, 0x1000, "00:01", 78), None);
-    }
 
     #[test]
     fn a_user_who_says_where_the_ram_is_is_left_alone() {

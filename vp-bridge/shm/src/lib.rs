@@ -2,6 +2,7 @@
 //!
 //! * [`descriptors`]: open files that are sent with the bytes of a Unix socket.
 //! * [`Region`]: the peer's memory, mapped here; bytes are copied in and out, with bounds checked.
+//! * [`Mappings`]: which files a process has mapped, and whether it shares what it writes there.
 //! * [`ring`]: register accesses and their answers without a system call, as `docs/protocol.md` lays them out.
 //! * [`Bell`]: wakes the other side when it sleeps.
 //! * [`AdaptiveSpin`]: whether a thread that looks for what the other side does gives its core to others meanwhile.
@@ -16,6 +17,7 @@
 mod bell;
 mod deferred;
 pub mod descriptors;
+mod mappings;
 mod memory;
 mod region;
 pub mod ring;
@@ -26,5 +28,6 @@ pub mod unix;
 
 pub use bell::{Bell, wait};
 pub use deferred::Deferred;
+pub use mappings::{Mappings, Sharing};
 pub use region::{Region, RegionError, sealed};
 pub use spin::AdaptiveSpin;

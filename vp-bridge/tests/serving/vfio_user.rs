@@ -266,6 +266,16 @@ fn a_layer_runs_in_a_file_that_may_shrink_and_one_that_shrinks_meanwhile_ends_no
 }
 
 #[test]
+fn a_file_of_which_the_hypervisor_has_mapped_other_bytes_is_never_mapped() {
+    let (_served, address, _folder) = served();
+    let mut one = Hypervisor::open(&address);
+    let file = sealed("guest", SIZE).unwrap();
+    let _half = Region::map(&file, SIZE / 2, SIZE / 2).unwrap();
+    one.map(Some(&file)).unwrap();
+    runs_by_messages(&mut one);
+}
+
+#[test]
 fn files_that_are_too_short_or_none_of_memory_are_never_mapped() {
     let (_served, address, folder) = served();
     let disk = std::fs::File::create_new(folder.path().join("memory")).unwrap();

@@ -12,7 +12,7 @@ use vp_core::Time;
 use vp_hub::{DirectRange, Input, Output, PortId};
 use vp_models::platform::SaveError;
 use vp_protocols::native::SessionId;
-use vp_transport::Socket;
+use vp_transport::{Socket, UnixPeer};
 
 use super::message::JoiningAdapter;
 use super::passed_files::{Carried, PassedFiles};
@@ -70,13 +70,14 @@ impl From<SessionEnd> for SessionOutcome {
 impl AdaptedSession {
     pub(super) fn new(joining: JoiningAdapter) -> AdaptedSession {
         let JoiningAdapter { name, sockets, mut input, adapter, ended, .. } = joining;
+        let peer = sockets.first().and_then(|socket| UnixPeer::of(socket).ok());
         let stream = |socket| AdaptedStream { socket, input: std::mem::take(&mut input) };
         AdaptedSession {
             name,
             since: Instant::now(),
             streams: sockets.into_iter().map(stream).collect(),
             adapter,
-            files: PassedFiles::new(),
+            files: PassedFiles::new(peer),
             landing: vec![0; READ].into(),
             heard: Instant::now(),
             has_passed: true,

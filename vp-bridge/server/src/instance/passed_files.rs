@@ -8,7 +8,8 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags};
 use vp_hub::{DirectMemory, DirectRange};
 use vp_shm::descriptors::Passed;
-use vp_shm::{Bell, Deferred, Region};
+use vp_shm::{Bell, Deferred, Mappings, Region, Sharing};
+use vp_transport::UnixPeer;
 
 use super::quota::{QuotaShare, Quotas, Usage};
 use crate::adapters::{DirtyPages, FileTask, SharedPart};
@@ -60,11 +61,12 @@ impl DirectMemory for PartOf {
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> bool {
-        let is_done = self.is_writeable && self.mapped.write(self.offset + offset, bytes);
-        if is_done {
-            self.written.note(self.address + offset, bytes.len() as u64);
+        if !self.is_writeable {
+            return false;
         }
-        is_done
+        // Of what fails a part may have been written.
+        self.written.note(self.address + offset, bytes.len() as u64);
+        self.mapped.write(self.offset + offset, bytes)
     }
 }
 
@@ -87,21 +89,44 @@ pub(super) enum Carried {
 
 /// Files of one session.
 pub(super) struct PassedFiles {
+    /// Process that passes them, if it is known.
+    peer: Option<UnixPeer>,
     quotas: Quotas,
     memories: BTreeMap<u64, Rc<Mapped>>,
     eventfds: BTreeMap<u32, Eventfd>,
 }
 
 impl PassedFiles {
-    pub(super) fn new() -> Self {
-        Self { quotas: Quotas::new(), memories: BTreeMap::new(), eventfds: BTreeMap::new() }
+    pub(super) fn new(peer: Option<UnixPeer>) -> Self {
+        Self { peer, quotas: Quotas::new(), memories: BTreeMap::new(), eventfds: BTreeMap::new() }
+    }
+
+    /// Maps memory of the peer's, unless the peer has it for itself, so that its file has other bytes.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    fn map(&self, file: &Passed, offset: u64, size: u64, session: &str) -> Result<Mapped, String> {
+        let pid = self.peer.map_or(0, |peer| peer.pid);
+        match Mappings::of(pid).and_then(|mappings| mappings.sharing(file, offset, size)) {
+            Ok(Sharing::Shared | Sharing::Unmapped) => {}
+            Ok(Sharing::Apart) => {
+                return Err("the hypervisor has not mapped these bytes of the file, or has them for itself: give it memory with \
+                            share=on, from the beginning of its file"
+                    .to_owned());
+            }
+            Err(error) => tracing::warn!(
+                "{session}: process {pid} does not show what it has mapped ({error}): if its memory is not shared (share=on) the \
+                 device and the guest have different bytes there"
+            ),
+        }
+        Mapped::of_quotas(&self.quotas, file, offset, size)
     }
 
     /// Carries out a task of the adapter of that session.
     pub(super) fn carry_out(&mut self, task: FileTask, session: &str) -> Carried {
         match task {
             FileTask::Map { memory, file, offset, size, address } => {
-                let mapped = Mapped::of_quotas(&self.quotas, &file, offset, size);
+                let mapped = self.map(&file, offset, size, session);
                 match &mapped {
                     Ok(Mapped(deferred)) if deferred.0.is_direct() => {}
                     Ok(_) => tracing::info!(
