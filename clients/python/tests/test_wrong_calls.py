@@ -128,9 +128,12 @@ WAITING = {
     "asyncio": "asyncio.run(networks())",
 }
 
+# pandas is here already when `vp.study` asks for it: an interrupt in the middle of its import, which calls `exec`, ends CPython by the signal
+# however the program takes it.
 PROGRAM = """
 import asyncio, sys, time
 import numpy as np
+import pandas
 import vp
 
 address, recording = sys.argv[1:3]
