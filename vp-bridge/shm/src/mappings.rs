@@ -24,8 +24,8 @@ pub enum Sharing {
 #[derive(Debug)]
 pub struct Mappings(String);
 
-/// One mapping of a file.
-struct Mapping {
+/// Entry of the list, beside a file that is looked for.
+struct Entry {
     addresses: Range<u64>,
     is_shared: bool,
     offset: u64,
@@ -50,20 +50,24 @@ impl Mappings {
     }
 
     fn read(process: &str) -> io::Result<Self> {
-        let mut maps = String::new();
-        std::fs::File::open(format!("/proc/{process}/maps"))?.take(MOST).read_to_string(&mut maps)?;
-        Ok(Self(maps))
+        let mut maps = Vec::new();
+        std::fs::File::open(format!("/proc/{process}/maps"))?.take(MOST).read_to_end(&mut maps)?;
+        if maps.len() as u64 == MOST {
+            return Err(io::Error::other(format!("its list of mappings has over {} MiB", MOST >> 20)));
+        }
+        // Paths are of any bytes, and are not looked at.
+        Ok(Self(String::from_utf8_lossy(&maps).into_owned()))
     }
 
     /// The mappings, by rising address.
-    fn all(&self, (device, inode): (&str, u64)) -> impl Iterator<Item = Mapping> {
+    fn all(&self, (device, inode): (&str, u64)) -> impl Iterator<Item = Entry> {
         self.0.lines().filter_map(move |line| {
             let mut fields = line.split_whitespace();
             let (addresses, rights) = (fields.next()?, fields.next()?);
             let (offset, of, number) = (fields.next()?, fields.next()?, fields.next()?);
             let (from, to) = addresses.split_once('-')?;
             let [from, to, offset] = [from, to, offset].map(|number| u64::from_str_radix(number, 16));
-            Some(Mapping {
+            Some(Entry {
                 addresses: from.ok()?..to.ok()?,
                 is_shared: rights.ends_with('s'),
                 offset: offset.ok()?,
@@ -81,7 +85,7 @@ impl Mappings {
     fn offset_in(&self, file: (&str, u64), address: u64, size: u64) -> Option<u64> {
         let end = address.checked_add(size)?;
         let (mut reached, mut first) = (address, None);
-        for Mapping { addresses, is_shared, offset, is_of_file } in self.all(file) {
+        for Entry { addresses, is_shared, offset, is_of_file } in self.all(file) {
             if addresses.end <= reached || reached >= end {
                 continue;
             }
@@ -108,15 +112,15 @@ impl Mappings {
     }
 
     fn sharing_of(&self, file: (&str, u64), offset: u64, size: u64) -> Sharing {
-        let mappings: Vec<_> = self.all(file).filter(|mapping| mapping.is_of_file).collect();
+        let mappings: Vec<_> = self.all(file).filter(|entry| entry.is_of_file).collect();
         if mappings.is_empty() {
             return Sharing::Unmapped;
         }
-        let in_file = |mapping: &Mapping| {
-            mapping.offset
-                ..mapping.offset.saturating_add(mapping.addresses.end.saturating_sub(mapping.addresses.start))
+        let in_file = |entry: &Entry| {
+            entry.offset
+                ..entry.offset.saturating_add(entry.addresses.end.saturating_sub(entry.addresses.start))
         };
-        let mut shared: Vec<_> = mappings.iter().filter(|mapping| mapping.is_shared).map(in_file).collect();
+        let mut shared: Vec<_> = mappings.iter().filter(|entry| entry.is_shared).map(in_file).collect();
         shared.sort_by_key(|range| range.start);
         let mut reached = offset;
         for range in shared {

@@ -108,6 +108,7 @@ impl PassedFiles {
     fn map(&self, file: &Passed, offset: u64, size: u64, session: &str) -> Result<Mapped, String> {
         let pid = self.peer.map_or(0, |peer| peer.pid);
         match Mappings::of(pid).and_then(|mappings| mappings.sharing(file, offset, size)) {
+            // Who has mapped nothing of the file writes nothing there that the file does not have.
             Ok(Sharing::Shared | Sharing::Unmapped) => {}
             Ok(Sharing::Apart) => {
                 return Err("the hypervisor has not mapped these bytes of the file, or has them for itself: give it memory with \
