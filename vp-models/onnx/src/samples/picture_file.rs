@@ -84,7 +84,8 @@ fn jpeg(file: &[u8], check: netpbm::SizeCheck<'_>) -> Result<Picture, PictureErr
     check(orientation.size([width, height]))?;
     let is_grey = decoder.input_colorspace() == Some(ColorSpace::Luma);
     let (space, channels) = if is_grey { (ColorSpace::Luma, 1) } else { (ColorSpace::RGB, 3) };
-    decoder.set_options(decoder.options().jpeg_set_out_colorspace(space));
+    // Otherwise pixels whose data is cut off are grey. Headers that are not quite right may stand.
+    decoder.set_options(decoder.options().jpeg_set_out_colorspace(space).set_strict_mode(true));
     let samples = decoder.decode().map_err(|error| wrong(sentence(&error.to_string())))?;
     let picture = Picture::of_bytes([width, height], channels, samples);
     let picture = picture.ok_or_else(|| wrong("it has not as many samples as it should".to_owned()))?;

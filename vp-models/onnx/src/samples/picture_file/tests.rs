@@ -129,6 +129,16 @@ fn a_jpeg_has_its_samples() {
     assert_eq!((picture.channels(), picture.in_channels(1)), (1, Some(vec![128; 64])));
 }
 
+// An interrupted download leaves such a file.
+#[test]
+fn a_jpeg_whose_data_ends_before_its_last_row_is_refused() {
+    let mut jpeg = grey_jpeg();
+    let frame = jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).expect("a frame");
+    jpeg[frame + 5..frame + 9].copy_from_slice(&[0, 64, 0, 64]);
+    assert!(matches!(of(&jpeg[..jpeg.len() - 2]), Err(PictureError::Jpeg(_))));
+    assert!(matches!(of(&jpeg), Err(PictureError::Jpeg(_))));
+}
+
 /// A block of which 5 columns of 8 belong to the picture, which the camera held upright.
 #[test]
 fn a_jpeg_is_turned_as_exif_says() {
