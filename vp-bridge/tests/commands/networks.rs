@@ -424,6 +424,20 @@ fn energy_is_of_the_products_that_the_array_makes() {
 }
 
 #[test]
+fn published_figures_can_stand_beside_ours_with_activations_in_sram() {
+    let (output, text, error) =
+        vp(&["study", "published", "resnet50", "--placement", "activations", "--json"]);
+    assert!(output.status.success(), "{error}");
+    let told: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let [dram, sram] = [0, 1].map(|at| told["networks"][at].clone());
+    assert_eq!((&dram["sram_bytes"], &sram["sram"]), (&0.into(), &true.into()));
+    let rate = format!("ResNet-50 {:.1}.", sram["frames_per_second"].as_f64().expect("a rate"));
+    assert!(include_str!("../../../docs/published.md").contains(&rate), "{rate}");
+    let (output, _, error) = vp(&["study", "published", "--placement", "all", "--no-sram"]);
+    assert!(!output.status.success() && error.contains("--no-sram"), "{error}");
+}
+
+#[test]
 fn published_figures_can_stand_beside_ours_by_winograds_method() {
     let row = |arguments: &[&str], name: &str| {
         let (output, text, error) =

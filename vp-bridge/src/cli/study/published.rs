@@ -9,7 +9,7 @@ use crate::cli::{Failure, Verdict};
 use std::io::Write;
 use vp_host::LocalHost;
 use vp_host::network::{
-    MeasureError, Measured, Memories, Network, Options, Plan, PlanOptions, Winograd, example_input,
+    MeasureError, Measured, Memories, Network, Options, Placement, Plan, PlanOptions, Winograd, example_input,
 };
 use vp_models::platform::{Arithmetic, Description, Platform};
 use vp_study::published::{self, Case, Compared, NETWORKS, PLATFORM, WinogradUse};
@@ -34,6 +34,10 @@ pub(super) struct Args {
     #[arg(long)]
     no_sram: bool,
 
+    /// Data that the case with 4 MiB of SRAM keeps there: dram (nothing), activations (layers' outputs) or all (weights too)
+    #[arg(long, value_name = "WHAT", default_value = "all", conflicts_with = "no_sram")]
+    placement: Placement,
+
     /// Print the figures as JSON in place of text
     #[arg(long)]
     json: bool,
@@ -57,7 +61,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let cases = Case::ALL.into_iter().filter(|case| has_sram || *case == Case::Dram);
     let run = |(name, case): (&'static str, Case)| {
         let batch = args.batch.unwrap_or_else(|| published::batch(name).min(config.cubes_at_once()));
-        Ran::of((name, case), (batch, args.winograd), &description)
+        let placement = if case == Case::Sram { args.placement } else { Placement::Dram };
+        Ran::of((name, case), (batch, args.winograd, placement), &description)
     };
     let networks = NETWORKS.into_iter().filter(wanted);
     let mut all = networks.flat_map(|name| cases.clone().map(move |case| (name, case))).map(run);
@@ -100,7 +105,7 @@ struct Ran {
 impl Ran {
     fn of(
         (name, case): (&'static str, Case),
-        (batch, winograd): (u32, Winograd),
+        (batch, winograd, placement): (u32, Winograd, Placement),
         description: &Description,
     ) -> Result<Ran, Failure> {
         let options = Options { winograd: Some(winograd), ..Options::default() };
@@ -111,7 +116,7 @@ impl Ran {
             let failure = Failure::new(format!("{name} on {}: {error}", description.name));
             if batch > 1 { failure.hint("--batch 1 runs frame after frame") } else { failure }
         };
-        let options = |frames| PlanOptions { frames, placement: case.placement(), ..PlanOptions::default() };
+        let options = |frames| PlanOptions { frames, placement, ..PlanOptions::default() };
         let run = |plan: &Plan| {
             let inputs = vec![input.as_slice(); plan.frames];
             let mut host = LocalHost::new(Platform::build(description)?);

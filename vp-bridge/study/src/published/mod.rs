@@ -10,7 +10,6 @@ mod cause;
 mod compared;
 mod figure;
 
-use vp_host::network::Placement;
 use vp_models::bus::axi::Latency;
 use vp_models::platform::Description;
 
@@ -48,15 +47,6 @@ pub enum Case {
 impl Case {
     /// Both cases.
     pub const ALL: [Case; 2] = [Case::Dram, Case::Sram];
-
-    /// Returns what ours keeps in SRAM.
-    #[must_use]
-    pub fn placement(self) -> Placement {
-        match self {
-            Case::Dram => Placement::Dram,
-            Case::Sram => Placement::All,
-        }
-    }
 }
 
 /// Gives a platform the memories that the figures count on, unless it says something else.
