@@ -71,9 +71,9 @@ fn hint(address: &Address) -> String {
     match address {
         Address::Tcp { .. } | Address::Tls { .. } => {
             let any = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
-            format!("pass --listen {any} to take any free port")
+            format!("give {any} to take any free port")
         }
-        Address::Unix(path) => format!("pass --listen unix:{}.2 to take another path", path.display()),
+        Address::Unix(path) => format!("give unix:{}.2 to take another path", path.display()),
     }
 }
 
@@ -360,7 +360,7 @@ mod tests {
             error.to_string(),
             format!(
                 "cannot listen on {address}: address in use by another process\n\
-                 pass --listen tcp:127.0.0.1:0 to take any free port"
+                 give tcp:127.0.0.1:0 to take any free port"
             )
         );
     }

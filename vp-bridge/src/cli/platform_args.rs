@@ -6,7 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 use vp_core::Time;
 pub(super) use vp_host::trace::{DEFAULT_PLATFORM, NETWORK_PLATFORM};
-use vp_models::bus::axi::{Drawn, Latency};
+use vp_models::bus::axi::{Drawn, Latency, LatencyError};
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::memory::MemoryModel;
 use vp_models::memory::dram::{DramConfig, Grade};
@@ -77,13 +77,14 @@ impl FromStr for Delay {
 }
 
 impl Delay {
-    /// In a clock of this period.
-    fn latency(self, period: Time) -> Latency {
-        Latency::Fixed(match self {
-            Delay::Cycles(cycles) => cycles,
-            // More than any latency may be is refused with the description.
-            Delay::Time(time) => u32::try_from(cycles(time, period)).unwrap_or(u32::MAX),
-        })
+    /// Returns it in a clock of this period, as the value of an option.
+    fn latency(self, option: &str, period: Time) -> Result<Latency, Failure> {
+        let cycles = match self {
+            Delay::Cycles(cycles) => u64::from(cycles),
+            Delay::Time(time) => cycles(time, period),
+        };
+        let too_long = |_| Failure::new(format!("{option}: {}", LatencyError::TooLong(cycles as f64)));
+        u32::try_from(cycles).map(Latency::Fixed).map_err(too_long)
     }
 }
 
@@ -120,10 +121,10 @@ impl PlatformArgs {
             ..
         } = &mut description.dbb0;
         if let Some(delay) = self.dbb_latency {
-            *read_latency = Some(delay.latency(period));
+            *read_latency = Some(delay.latency("--dbb-latency", period)?);
         }
         if let Some(delay) = self.dbb_write_latency {
-            *write_latency = delay.latency(period);
+            *write_latency = delay.latency("--dbb-write-latency", period)?;
         }
         if let Some(limit) = self.outstanding {
             (*read_outstanding, *write_outstanding) = (limit, limit);
