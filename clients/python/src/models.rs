@@ -157,10 +157,10 @@ fn ready(
             }
         };
         let lowered = match &choices.calibrate {
-            None => prepared(opened.lower(&nvdla.config, &options, &inputs))?,
+            None => prepared(opened.lower(&nvdla.config, &options, &inputs, &mut |_| {}))?,
             Some(Given::Path(path)) if is_table(path) => {
                 let options = PrepareOptions { calibration: Some(path.clone()), ..options.clone() };
-                prepared(opened.lower(&nvdla.config, &options, &inputs))?
+                prepared(opened.lower(&nvdla.config, &options, &inputs, &mut |_| {}))?
             }
             Some(given) => {
                 let samples = given.samples(&opened)?;

@@ -53,7 +53,7 @@ pub use inputs::Inputs;
 pub use knee::{Knee, falls_below, first_at};
 pub use layout::{Curve, IdealPoint, Layout, Panel};
 pub use measured::{Direction, Histogram, Levels, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
-pub use memories::MemoryCurves;
+pub use memories::{MemoryCurves, StudyMemories};
 pub use networks::{NetworkFacts, WeightSource};
 pub use places::{KeyLocation, Places};
 pub use point::{Chosen, DEFAULT_PLATFORM, Point};

@@ -78,10 +78,33 @@ const REQUESTS: u32 = if cfg!(test) { 300 } else { 10_000 };
 /// Most memories of a study that are measured: a sweep over a DRAM's figures has one a point.
 pub(crate) const MOST: usize = 8;
 
-/// Memories of a study's points that have a model, each once, and the number of those that there are more. What cannot be built is left out:
-/// its points have failed.
-pub(crate) fn of_study(study: &Study) -> (Vec<MemoryCurves>, usize) {
-    let (mut known, mut all, mut more) = (Vec::new(), Vec::new(), 0);
+/// Memories among a study's points that have a model, each once, and measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StudyMemories {
+    /// Curves of the first of them.
+    pub measured: Vec<MemoryCurves>,
+    /// Number of those that are not measured, because there are too many.
+    pub more: usize,
+}
+
+impl StudyMemories {
+    /// Measures the memories of a study. `told` is given the number that is done and that of all, before each. What cannot be built is left out:
+    /// its points have failed.
+    pub fn measure(study: &Study, mut told: impl FnMut(usize, usize)) -> StudyMemories {
+        let mut all = of_study(study);
+        let more = all.len().saturating_sub(MOST);
+        all.truncate(MOST);
+        let measured = all.iter().enumerate().filter_map(|(at, (memory, description))| {
+            told(at, all.len());
+            MemoryCurves::measure(description, memory, REQUESTS, study.seed).ok().flatten()
+        });
+        StudyMemories { measured: measured.collect(), more }
+    }
+}
+
+/// Memories of a study's points that have a model, each once.
+fn of_study(study: &Study) -> Vec<(&'static str, Description)> {
+    let (mut known, mut all) = (Vec::new(), Vec::new());
     for point in &study.points {
         let Ok((description, _)) = point.description(&study.folder, study.seed) else { continue };
         for memory in ["dbb0", "sram0"] {
@@ -93,19 +116,13 @@ pub(crate) fn of_study(study: &Study) -> (Vec<MemoryCurves>, usize) {
             let mut model = described.model.clone();
             (model.cache, model.traffic) = (None, Vec::new());
             let key = (memory, description.period, model);
-            if known.contains(&key) {
-                continue;
-            }
-            known.push(key);
-            if all.len() == MOST {
-                more += 1;
-            } else if let Ok(Some(curves)) = MemoryCurves::measure(&description, memory, REQUESTS, study.seed)
-            {
-                all.push(curves);
+            if !known.contains(&key) {
+                known.push(key);
+                all.push((memory, description.clone()));
             }
         }
     }
-    (all, more)
+    all
 }
 
 #[cfg(test)]
@@ -117,10 +134,10 @@ mod tests {
     fn a_studys_memories_are_measured_once_each() {
         let text =
             "name = 's'\n[sweep]\nnetwork = ['digits', 'lenet']\n'dbb0.dram.standard' = ['DDR4-2400R']\n";
-        let study = Study::parse(text, Path::new("")).unwrap();
-        let (memories, more) = of_study(&study);
-        assert_eq!((memories.len(), more), (1, 0));
-        assert_eq!(memories[0].title, "dbb0: DDR4-2400R, 1 channel of 64 bit, open pages");
-        assert_eq!(memories[0].curves.len(), 12);
+        let (study, mut told) = (Study::parse(text, Path::new("")).unwrap(), Vec::new());
+        let memories = StudyMemories::measure(&study, |done, all| told.push((done, all)));
+        assert_eq!((memories.measured.len(), memories.more, &told[..]), (1, 0, &[(0, 1)][..]));
+        assert_eq!(memories.measured[0].title, "dbb0: DDR4-2400R, 1 channel of 64 bit, open pages");
+        assert_eq!(memories.measured[0].curves.len(), 12);
     }
 }

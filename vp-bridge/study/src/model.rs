@@ -29,7 +29,7 @@ pub(super) fn load(
     let (path, options) = (file(name, folder), options(settings, folder)?);
     let mut opened = OpenedModel::open(&path, &options).map_err(|error| error.to_string())?;
     let input = opened.example(1);
-    let lowered = opened.lower(config, &options, &input).map_err(|error| error.to_string())?;
+    let lowered = opened.lower(config, &options, &input, &mut |_| {}).map_err(|error| error.to_string())?;
     let mut facts = NetworkFacts::of(&lowered.network, None);
     facts.weights = WeightSource::Files;
     let identity = identity(&path, &lowered)?;

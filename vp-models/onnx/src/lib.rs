@@ -34,5 +34,5 @@ pub use distance::{Distance, LayerDistance};
 pub use import::{Imported, Note, Options, Supported, VERSIONS, supported};
 pub use limits::{LARGEST_FILE, MOST_NODES};
 pub use model::{Dimension, Input, Model};
-pub use prepare::{InputShape, OpenedModel, PrepareError, PrepareOptions, is_table};
+pub use prepare::{CalibrationProgress, InputShape, OpenedModel, PrepareError, PrepareOptions, is_table};
 pub use problem::{Problem, Problems, ReadError};

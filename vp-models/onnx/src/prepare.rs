@@ -55,6 +55,15 @@ pub struct PrepareOptions {
     pub preprocess: Option<PathBuf>,
 }
 
+/// Progress of a calibration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CalibrationProgress {
+    /// Number of samples that were read.
+    pub samples: usize,
+    /// Number of all files, each of which has a sample, or many.
+    pub files: usize,
+}
+
 /// Error on the way from a file to a network.
 #[derive(Debug, Error)]
 pub enum PrepareError {
@@ -250,7 +259,8 @@ impl OpenedModel {
         self.inputs().into_iter().map(|input| example(input, seed)).collect()
     }
 
-    /// Makes a network for a configuration. Without samples for calibration the input alone tells which numbers occur.
+    /// Makes a network for a configuration. Without samples for calibration the input alone tells which numbers occur. `told` is given the
+    /// number of samples of a folder or file as each is read.
     ///
     /// # Errors
     /// When a sample or a calibration table cannot be read, or the configuration has no network for the model.
@@ -259,6 +269,7 @@ impl OpenedModel {
         config: &Config,
         options: &PrepareOptions,
         input: &[Tensor],
+        told: &mut dyn FnMut(CalibrationProgress),
     ) -> Result<Lowered, PrepareError> {
         let inputs = self.inputs();
         let lowered = match &options.calibration {
@@ -268,9 +279,12 @@ impl OpenedModel {
             }
             Some(path) => {
                 let samples = Samples::open(path)?;
+                let files = samples.files().len();
                 let read = samples.read(&inputs, self.preprocess.as_ref());
-                let mut read =
-                    read.map(|sample| sample.map(|s| s.tensors).map_err(|error| error.to_string()));
+                let mut read = read.enumerate().map(|(at, sample)| {
+                    told(CalibrationProgress { samples: at + 1, files });
+                    sample.map(|sample| sample.tensors).map_err(|error| error.to_string())
+                });
                 lower(&self.graph, config, &options.lower, Calibration::Samples(&mut read))
             }
             None => {

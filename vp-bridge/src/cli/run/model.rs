@@ -2,7 +2,7 @@
 
 use super::Args;
 use super::model_answers::{BroughtModel, classes_of};
-use super::model_args::{given, options};
+use super::model_args::{given, lower, options};
 use super::named::Named;
 use super::network::{self, Prepared};
 use crate::cli::platform_args::nvdla;
@@ -41,7 +41,7 @@ pub(super) fn main(path: &Path, args: &Args) -> Result<Verdict, Failure> {
     let prepare = |description: &Description| {
         let mut opened = opened.borrow_mut();
         let config = &nvdla(description)?.config;
-        let mut lowered = opened.lower(config, &options, &inputs).map_err(Failure::new)?;
+        let mut lowered = lower(&mut opened, config, &options, &inputs)?;
         let own_outputs = lowered.network.outputs.len();
         if args.model.distance {
             lowered.show_all_layers();

@@ -1,13 +1,13 @@
 //! Options about ONNX models, and models made networks by them.
 
 use super::ReadingArgs;
-use crate::cli::{Failure, standard};
+use crate::cli::{Failure, standard, terminal};
 use std::path::{Path, PathBuf};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::numeric::Precision;
 use vp_onnx::lower::{LowerOptions, Lowered, RangeMethod, WeightScales};
 use vp_onnx::samples::Sample;
-use vp_onnx::{InputShape, OpenedModel, PrepareOptions, is_table};
+use vp_onnx::{CalibrationProgress, InputShape, OpenedModel, PrepareOptions, is_table};
 use vp_tensors::Tensor;
 
 /// Options about ONNX models.
@@ -129,11 +129,30 @@ pub(super) fn lowered(
     let mut opened = OpenedModel::open(path, &options).map_err(Failure::new)?;
     let given = given(&opened, inputs)?.map(|sample| sample.tensors);
     let example = given.clone().unwrap_or_else(|| opened.example(1));
-    let lowered = opened.lower(config, &options, &example).map_err(Failure::new)?;
+    let lowered = lower(&mut opened, config, &options, &example)?;
     args.save(&lowered)?;
     opened.notes.extend(args.unused(&lowered));
     let outputs = opened.output_names().into_iter().map(str::to_owned).collect();
     Ok(LoweredModel { lowered, given, outputs, notes: opened.notes })
+}
+
+/// Makes a network of a model, and says under a bar by how many samples it has been calibrated.
+pub(super) fn lower(
+    opened: &mut OpenedModel,
+    config: &Config,
+    options: &PrepareOptions,
+    input: &[Tensor],
+) -> Result<Lowered, Failure> {
+    let bar = terminal::progress(1, "{msg}  {elapsed}");
+    bar.set_message("making a network of the model");
+    let lowered = opened.lower(config, options, input, &mut |CalibrationProgress { samples, files }| {
+        bar.set_message(match files {
+            1 => format!("calibrating by its samples: {samples}"),
+            files => format!("calibrating by the samples of {files} files: {samples}"),
+        });
+    });
+    bar.finish_and_clear();
+    lowered.map_err(Failure::new)
 }
 
 /// The input of a file, if one is named.

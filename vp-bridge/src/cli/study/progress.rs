@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
-use vp_study::{Finished, Outcome, Planned, Store};
+use vp_study::{Finished, Outcome, Planned, Store, Study, StudyMemories};
 
 /// A bar with the time left, which is reckoned from points of the same kind that are done.
 pub(super) struct Bar {
@@ -68,6 +68,20 @@ impl Bar {
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// The memories of a study's points, measured for its report under a bar.
+pub(super) fn memories(study: &Study) -> StudyMemories {
+    if !study.report.memory_curve {
+        return StudyMemories::default();
+    }
+    let bar = terminal::progress(1, "{bar:28} {pos}/{len} memories alone  {elapsed}");
+    let measured = StudyMemories::measure(study, |done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    measured
 }
 
 /// A duration as people say it.

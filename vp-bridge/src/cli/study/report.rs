@@ -1,6 +1,6 @@
 //! Report on a study when it is done.
 
-use super::Loaded;
+use super::{Loaded, progress};
 use crate::cli::out;
 use crate::cli::text::{self, counted, grouped, styled, table};
 use crate::cli::{self, Failure, Verdict};
@@ -42,7 +42,8 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
     let rows = study::rows(&loaded.points, &kept, &loaded.study, file);
     let build = build(&loaded.program);
     let Loaded { study, layout, findings, .. } = loaded;
-    let page = Page { study, layout, rows: &rows, findings, file, build: &build };
+    let memories = &progress::memories(study);
+    let page = Page { study, layout, rows: &rows, findings, memories, file, build: &build };
     study::write(&page, folder).map_err(Failure::new)?;
     let failed: Vec<(&Row<'_>, &str)> = rows
         .iter()

@@ -7,6 +7,7 @@ use crate::explore::Finding;
 use crate::file::Study;
 use crate::layout::{Layout, Panel};
 use crate::measured::{Measured, Outcome};
+use crate::memories::StudyMemories;
 use crate::point::{is_time, text};
 use crate::results::{self, Row};
 use crate::wording::{Unit, amount, measured_in, plain, quantity, unbroken, valued};
@@ -25,6 +26,8 @@ pub struct Page<'a> {
     pub rows: &'a [Row<'a>],
     /// Results of the study's search, if it has one.
     pub findings: &'a [Finding],
+    /// The memories alone, if the report has them.
+    pub memories: &'a StudyMemories,
     /// The study's file, as commands name it.
     pub file: &'a Path,
     /// Build of the program that makes the page.

@@ -7,6 +7,7 @@ use crate::{InputShape, OpenedModel, PrepareError, PrepareOptions};
 use prost::Message;
 use std::path::PathBuf;
 use tempfile::TempDir;
+use vp_models::nvdla::config::Config;
 use vp_tensors::Tensor;
 
 fn opened(folder: &TempDir, graph: GraphProto, shapes: &[&str]) -> Result<OpenedModel, PrepareError> {
@@ -70,6 +71,24 @@ fn a_run_takes_no_array_of_several_samples() {
     let told = opened.sample(&path).unwrap_err().to_string();
     assert!(told.contains("two.npy: 2 samples of 1x4; a run takes one"), "{told}");
     assert_eq!(opened.sample_of_bytes(&path, &bytes).unwrap_err().to_string(), told);
+}
+
+#[test]
+fn a_calibration_tells_of_each_sample_that_it_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let four = graph(&[1, 1, 2, 2], vec![node("Relu", &["x"], "y", vec![])], vec![]);
+    let mut opened = opened(&folder, four, &[]).unwrap();
+    let samples = folder.path().join("samples");
+    std::fs::create_dir(&samples).unwrap();
+    std::fs::write(samples.join("a.npy"), npy::written(&zeros(&[2, 1, 2, 2]))).unwrap();
+    std::fs::write(samples.join("b.npy"), npy::written(&zeros(&[1, 1, 2, 2]))).unwrap();
+    let options = PrepareOptions { calibration: Some(samples), ..PrepareOptions::default() };
+    let (mut told, input) = (Vec::new(), opened.example(1));
+    let config = Config::named("nv_small").unwrap();
+    opened
+        .lower(&config, &options, &input, &mut |progress| told.push((progress.samples, progress.files)))
+        .unwrap();
+    assert_eq!(told, [(1, 2), (2, 2), (3, 2)]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Latency over bandwidth of the memories among a study's points.
 
-use crate::memories::{MOST, of_study};
+use crate::memories::{MOST, StudyMemories};
 use crate::report::drawing::Error;
 use crate::report::memories::charts;
 use crate::report::page::Page;
@@ -12,14 +12,14 @@ impl Page<'_> {
         if !self.study.report.memory_curve {
             return Ok(None);
         }
-        let (memories, more) = of_study(self.study);
-        if memories.is_empty() {
+        let StudyMemories { measured, more } = self.memories;
+        if measured.is_empty() {
             return Ok(Some(html! { p { "No point has a DRAM or an SRAM." } }));
         }
-        let charts = charts(&memories)?;
+        let charts = charts(measured)?;
         Ok(Some(html! {
             (charts)
-            @if more > 0 { p { "The first " (MOST) " memories are drawn, and " (more) " more are not." } }
+            @if *more > 0 { p { "The first " (MOST) " memories are drawn, and " (more) " more are not." } }
         }))
     }
 }
