@@ -9,7 +9,7 @@ use super::config::Config;
 use super::nocif::Arbitration;
 use super::register_variant::RegisterVariant;
 use super::rtl_tree::RtlTree;
-use crate::bus::axi::IntakeStage::{self, Fifo, Register, Skid};
+use crate::bus::axi::IntakeStage::{self, BypassFifo, Fifo, Register, Skid};
 use crate::bus::axi::{RegisterKind, WriteGathering, WriteLanes, WritePathConfig};
 use crate::bus::csb::CsbTiming;
 
@@ -512,9 +512,9 @@ impl Built<'_> {
             },
             data_places: match tree {
                 RtlTree::NvSmall | RtlTree::Nvdlav1 => {
-                    vec![Fifo(2), Fifo(4), Fifo(6), Fifo(2), Skid, Skid, Skid]
+                    vec![BypassFifo(4), Fifo(2), Fifo(2), Skid, Skid, Skid]
                 }
-                RtlTree::Master => vec![Fifo(2), Fifo(4), Register, Skid, Skid, Skid],
+                RtlTree::Master => vec![Register, Skid, Skid, Skid],
             },
             weight_arrival: match tree {
                 RtlTree::Master => 8,

@@ -1,20 +1,21 @@
-//! Read data on its way from the bus into an engine that may not take it at once.
+//! Read data on its way from the egress into an engine that may not take it at once.
 //!
-//! A client with a latency-hiding FIFO requests no more than it has room for, so its data never waits on the
-//! bus. Other clients request all that they need. Between the bus and such an engine there are a few
-//! [`IntakeStage`]s. When these are full the data waits on the bus, and so does everything behind it. All data
-//! is in order, so the path of a beat is known as soon as the beats before it are known. So nothing waits in
-//! this code: it only computes times.
+//! A client with a latency-hiding FIFO requests no more than it has room for, so its data never waits. Other clients request all that they
+//! need. Between the egress and such an engine there are a few [`IntakeStage`]s. When these are full data waits in the egress, and then on the
+//! bus, with everything behind it. All data of a client is in order, so the path of a beat is known as soon as the beats before it are known.
+//! So nothing waits in this code: it only computes times.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::rc::Rc;
 use vp_core::Time;
 
-/// A stage between bus and engine.
+/// A stage between egress and engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntakeStage {
     /// Holds so many beats; room that a beat leaves can be used a cycle later.
     Fifo(usize),
+    /// Holds so many beats as [`Fifo`](IntakeStage::Fifo) does; one that finds none before it passes at once.
+    BypassFifo(usize),
     /// Holds one beat, and takes the next in the cycle in which that one leaves.
     Register,
     /// A register with a second one (a skid register) in front, which catches a beat that comes when the first
@@ -32,7 +33,7 @@ impl IntakeStage {
     /// Returns the number of beats that were last in it on which the next one depends.
     fn kept(self) -> usize {
         match self {
-            IntakeStage::Fifo(room) => room,
+            IntakeStage::Fifo(room) | IntakeStage::BypassFifo(room) => room,
             IntakeStage::Register => 1,
             IntakeStage::Skid => 3,
         }
@@ -58,8 +59,10 @@ impl Stage {
     #[inline]
     fn accepts(&self, offered: Time, cycle: Time) -> Time {
         match self.place {
-            IntakeStage::Fifo(room) if self.last.len() < room => offered,
-            IntakeStage::Fifo(_) => offered.max(self.last[self.oldest].1 + cycle),
+            IntakeStage::Fifo(room) | IntakeStage::BypassFifo(room) if self.last.len() < room => offered,
+            IntakeStage::Fifo(_) | IntakeStage::BypassFifo(_) => {
+                offered.max(self.last[self.oldest].1 + cycle)
+            }
             IntakeStage::Register => offered.max(self.last_left()),
             IntakeStage::Skid => {
                 let (newer, older) = self.last.split_at(self.oldest);
@@ -79,7 +82,10 @@ impl Stage {
     /// Returns the time at which the next stage sees a beat that gets in at `accepted`.
     #[inline]
     fn visible_at(&self, accepted: Time, cycle: Time) -> Time {
-        accepted.max(self.last_left()) + cycle
+        match self.place {
+            IntakeStage::BypassFifo(_) => accepted.max(self.last_left() + cycle),
+            _ => accepted.max(self.last_left()) + cycle,
+        }
     }
 
     #[inline]
@@ -127,15 +133,16 @@ impl Intake {
         !self.stages.is_empty() || self.taker.is_some()
     }
 
-    /// The time from which the next beat is taken from the bus, for any client.
-    pub(super) fn ready(&self, offered: Time) -> Time {
+    /// Returns the time from which on a beat is taken that is offered at `offered`.
+    #[inline]
+    pub(super) fn takes_at(&self, offered: Time) -> Time {
         self.stages.first().map_or(offered, |front| front.accepts(offered, self.cycle))
     }
 
-    /// The cycle in which a beat that can be on the bus from `offered` on is taken from it.
-    pub(super) fn pass(&mut self, offered: Time) -> Time {
+    /// Takes a beat at `handed`, which was on the bus at `due`. Without places the consumer is told that.
+    pub(super) fn pass(&mut self, handed: Time, due: Time) {
         self.seen.clear();
-        let mut at = offered;
+        let mut at = if self.stages.is_empty() { due } else { handed };
         for stage in &self.stages {
             let accepted = stage.accepts(at, self.cycle);
             at = stage.visible_at(accepted, self.cycle);
@@ -146,7 +153,6 @@ impl Intake {
             stage.record_departure(seen, left);
             left = accepted;
         }
-        left
     }
 }
 
@@ -184,7 +190,8 @@ mod tests {
         let mut at = Time::ZERO;
         (0..beats)
             .map(|_| {
-                let taken = intake.pass(at);
+                let taken = intake.takes_at(at);
+                intake.pass(taken, taken);
                 at = taken + Time::ns(1);
                 taken.cycles(Time::ns(1))
             })
@@ -210,7 +217,8 @@ mod tests {
         let slow = Slow { pause: 0, free: Cell::new(Time::ns(3)) };
         skid.set_taker(Some(Rc::new(slow)));
         // Seen from 1 on, taken at 3: held in 1 and 2.
-        assert_eq!(skid.pass(Time::ns(0)), Time::ns(0));
-        assert_eq!(skid.pass(Time::ns(2)), Time::ns(4));
+        assert_eq!(skid.takes_at(Time::ns(0)), Time::ns(0));
+        skid.pass(Time::ns(0), Time::ns(0));
+        assert_eq!(skid.takes_at(Time::ns(2)), Time::ns(4));
     }
 }

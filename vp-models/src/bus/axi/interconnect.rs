@@ -11,7 +11,7 @@ use super::arbiter::Client as _;
 use super::channel::PendingAnswer;
 use super::observed::Observed;
 use super::partners::{Master, Partners};
-use super::read::{Advance, Reads};
+use super::read::{Advance, ReadSide, Reads};
 use super::read_client::{ReadClient, ReadKind};
 use super::write::Writes;
 use super::write_client::{WriteClient, WriteKind};
@@ -74,7 +74,7 @@ impl Interconnect {
                 (target.clone(), timed.clone()),
                 memory_free,
                 &partners,
-                Default::default(),
+                ReadSide::new(config.period),
             ),
             writes: Writes::new(&config, (target, timed.clone()), for_writes, &partners, Default::default()),
             partners,

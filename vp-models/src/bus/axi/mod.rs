@@ -4,7 +4,7 @@
 //! reads and for writes, of one shape. A burst's way:
 //!
 //! ```text
-//! read  client → arbiter → registers → count → registers → AR → responder → R, in order → client
+//! read  client → arbiter → registers → count → registers → AR → responder → R, in order → egress → client
 //! write client → arbiter → registers → count → registers → AW → W → memory → responder → B → client
 //! ```
 //!
@@ -12,7 +12,7 @@
 //!   arbiter (`write_path`; `write_gathering` where the interface gathers beats). `arbiter` chooses among them, one address a cycle.
 //! * `channel` moves what is chosen on through the registers (`pipeline`, `outstanding`) to the bus, in either direction, and calls `Direction::issue` there.
 //! * `responder` says when a burst is answered, by [`AxiConfig`] or a [`TimedPort`]. Data is an [`AxiTarget`]'s, in this process or behind a socket.
-//! * `read` has the data bus, `write` the data's way to the memory and the responses. Where a partner with a clock is the memory, its
+//! * `read` has the data bus and what is behind it (`read::egress`), `write` the data's way to the memory and the responses. Where a partner with a clock is the memory, its
 //!   `ManagerPins` answer, beat by beat, in the responder's place (`read::pins`, `write::pins`); where it is another master, its
 //!   `SubordinatePins` are one more client.
 //!

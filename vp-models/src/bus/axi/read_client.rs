@@ -86,8 +86,6 @@ pub(super) enum ReadKind {
         done: Event,
         /// Places behind the bus.
         intake: RefCell<Intake>,
-        /// Times at which the requested beats will be on the bus.
-        expected: RefCell<Ring<Time>>,
         /// Counts of its requests, while its engine makes any.
         watch: RefCell<Option<Rc<RequestWatch>>>,
     },
@@ -105,7 +103,6 @@ impl ReadKind {
             next_read: Cell::new(Time::MAX),
             done,
             intake: RefCell::new(intake),
-            expected: RefCell::default(),
             watch: RefCell::default(),
         }
     }
@@ -477,33 +474,27 @@ impl ReadClient {
         }
     }
 
-    /// A burst's beats can be on the bus from `offered` on: when the first and the last will be, if that depends on
-    /// the client.
-    pub(super) fn expect(&self, offered: Time, beats: u32) -> Option<(Time, Time, Time)> {
-        let ReadKind::Direct { intake, expected, .. } = &self.kind else { return None };
-        let (mut intake, mut expected) = (intake.borrow_mut(), expected.borrow_mut());
-        if !intake.delays() {
-            return None;
+    /// Returns the time from which on it takes a beat that the interface can hand it at `offered`.
+    #[inline]
+    pub(super) fn takes_at(&self, offered: Time) -> Time {
+        match &self.kind {
+            ReadKind::Direct { intake, .. } => intake.borrow().takes_at(offered),
+            _ => offered,
         }
-        let first = intake.pass(offered);
-        expected.push_back(first);
-        let mut last = first;
-        for _ in 1..beats {
-            last = intake.pass(last + self.period);
-            expected.push_back(last);
-        }
-        Some((first, last, intake.ready(last + self.period)))
     }
 
-    /// A beat is taken from the bus now: when the next one is, if that depends on the client.
-    pub(super) fn expect_beat(&self, now: Time) -> Option<Time> {
-        let ReadKind::Direct { intake, .. } = &self.kind else { return None };
-        let mut intake = intake.borrow_mut();
-        if !intake.delays() {
-            return None;
+    /// Takes a beat at `handed`, which was on the bus at `due`.
+    #[inline]
+    pub(super) fn take_beat(&self, handed: Time, due: Time) {
+        if let ReadKind::Direct { intake, .. } = &self.kind {
+            intake.borrow_mut().pass(handed, due);
         }
-        intake.pass(now);
-        Some(intake.ready(now + self.period))
+    }
+
+    /// Returns true if a beat may wait for it, or is told of.
+    #[inline]
+    pub(super) fn is_slow(&self) -> bool {
+        matches!(&self.kind, ReadKind::Direct { intake, .. } if intake.borrow().delays())
     }
 
     /// Makes a place for a burst's data, none of which is there yet.
@@ -532,14 +523,11 @@ impl ReadClient {
         self.data.borrow_mut().at(position, bytes.len()).copy_from_slice(bytes);
     }
 
-    /// A burst's first beat is on the bus at `first`, the others follow, a cycle each if they need not wait.
+    /// Delivers a burst whose first beat is on the bus at `first`, and the others a cycle each behind it.
     #[inline]
     pub(super) fn deliver(&self, burst: &Burst, first: Time) {
         let mut due = first;
         let mut deliver = |bytes| {
-            if let ReadKind::Direct { expected, .. } = &self.kind {
-                due = expected.borrow_mut().pop_front().map_or(due, |expected| due.max(expected));
-            }
             self.beats.borrow_mut().push_back((due, bytes));
             self.change_level(due, bytes.into());
             due += self.period;
@@ -552,36 +540,10 @@ impl ReadClient {
         self.count_arrived(burst.bytes);
     }
 
-    /// Delivers a burst before which none is under way, as [`ReadClient::expect`] and [`ReadClient::deliver`] do: its beats can be on the bus from
-    /// `offered` on. Returns when the first and the last are, and when the bus is free again.
-    #[inline]
-    pub(super) fn expect_and_deliver(&self, burst: &Burst, offered: Time) -> (Time, Time, Time) {
-        if burst.beats > 1 {
-            let times = self.expect(offered, burst.beats).unwrap_or_else(|| {
-                let last = offered + self.period * u64::from(burst.beats - 1);
-                (offered, last, last + self.period)
-            });
-            self.deliver(burst, times.0);
-            return times;
-        }
-        let (mut due, mut free) = (offered, offered + self.period);
-        if let ReadKind::Direct { intake, .. } = &self.kind {
-            let mut intake = intake.borrow_mut();
-            if intake.delays() {
-                due = intake.pass(offered);
-                free = intake.ready(due + self.period);
-            }
-        }
-        self.beats.borrow_mut().push_back((due, burst.bytes));
-        self.change_level(due, burst.bytes.into());
-        self.count_arrived(burst.bytes);
-        (due, due, free)
-    }
-
-    /// A beat was taken from the bus now.
-    pub(super) fn deliver_beat(&self, bytes: u32, now: Time) {
-        self.beats.borrow_mut().push_back((now, bytes));
-        self.change_level(now, bytes.into());
+    /// Delivers a beat that is on the bus at `due`.
+    pub(super) fn deliver_beat(&self, bytes: u32, due: Time) {
+        self.beats.borrow_mut().push_back((due, bytes));
+        self.change_level(due, bytes.into());
         self.count_arrived(bytes);
     }
 
@@ -642,10 +604,9 @@ impl ReadClient {
         at.at_rest(is_empty, "nobody has taken what was read")?;
         match kind {
             ReadKind::Fifo { path, level: _ } => path.borrow_mut().checkpoint(at)?,
-            ReadKind::Direct { requester, next_read, done: _, intake, expected, watch } => {
+            ReadKind::Direct { requester, next_read, done: _, intake, watch } => {
                 at.at_rest(watch.borrow().is_none(), "reads are counted")?;
                 at.at_rest(requester.borrow().is_none(), "a read is asked for")?;
-                at.at_rest(expected.borrow().is_empty(), "a read is in flight")?;
                 at.cell(next_read)?;
                 intake.borrow_mut().checkpoint(at)?;
             }

@@ -159,6 +159,16 @@ impl<T> Responder<T> {
         Response::At(self.serve(burst, now) + self.config.period * self.latency.draw() + delay, kept)
     }
 
+    /// Returns the time that passes at least from a read's address to its data.
+    #[inline]
+    pub(super) fn least(&self) -> Time {
+        if self.model.is_some() {
+            Time::ZERO
+        } else {
+            self.config.period * u64::from(self.config.read_latency.least())
+        }
+    }
+
     /// Gives the memory a read, as [`Responder::request`] does, where [`Responder::is_plain`]; returns when its data can be on R.
     #[inline]
     pub(super) fn request_plain(&mut self, burst: &Burst, now: Time) -> Time {

@@ -1,21 +1,25 @@
 //! Reads: what comes back on R.
 //!
 //! ```text
-//! AR → responder → data bus, in order over all clients, a beat a cycle → clients
+//! AR → responder → data bus, in order over all clients, a beat a cycle → egress → clients
 //! ```
 
+mod egress;
 mod pins;
 mod run;
 
 use super::arbiter::Client as _;
 use crate::bus::axi::channel::{Channel, Direction, PendingAnswer, Transfers};
 use crate::bus::axi::observed::Observed;
+use crate::bus::axi::outstanding::{CountLimit, Outstanding};
+use crate::bus::axi::pins::of_beat;
 use crate::bus::axi::read_client::ReadClient;
 use crate::bus::axi::responder::Response;
 use crate::bus::axi::target::take_answer;
 use crate::bus::axi::turn::Clients;
 use crate::bus::axi::{Answer, Burst, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use egress::{Egress, Step};
 use pins::Driving;
 use run::Granting;
 use std::cell::Cell;
@@ -54,14 +58,86 @@ pub(super) struct Read {
     generation: u32,
 }
 
+/// A read on its way from the bus to its client.
+struct Returning {
+    read: Read,
+    /// Numbers of its beats that have been on the bus, and that its client has been handed, at times that are known.
+    on_bus: u32,
+    handed: u32,
+    /// Times at which those were on the bus that are handed and not delivered, because the memory's answer is not there.
+    due: Vec<Time>,
+    /// True if the memory's answer is there: its data is on the bus.
+    is_answered: bool,
+}
+
+impl Returning {
+    fn new(read: Read) -> Returning {
+        Returning { read, on_bus: 0, handed: 0, due: Vec::new(), is_answered: false }
+    }
+
+    /// Notes that the next beat is on the bus at `at`; returns true if that was the last.
+    fn note_on_bus(&mut self, at: Time) -> bool {
+        if self.on_bus == 0 {
+            self.read.first = at;
+        }
+        (self.on_bus, self.read.last) = (self.on_bus + 1, at);
+        self.on_bus == self.read.burst.beats
+    }
+
+    /// Hands the client the next beat, which was on the bus at `due`.
+    fn hand(&mut self, client: &ReadClient, due: Time, beat_bytes: u32) {
+        self.handed += 1;
+        match self.is_answered {
+            true => client.deliver_beat(of_beat(&self.read.burst, self.handed - 1, beat_bytes).2 as u32, due),
+            false => self.due.push(due),
+        }
+    }
+
+    /// Notes that the memory's answer is there, and delivers what was handed on.
+    fn answered(&mut self, client: &ReadClient, beat_bytes: u32) {
+        self.is_answered = true;
+        let first = self.handed - self.due.len() as u32;
+        for (beat, due) in (first..).zip(self.due.drain(..)) {
+            client.deliver_beat(of_beat(&self.read.burst, beat, beat_bytes).2 as u32, due);
+        }
+    }
+
+    /// Time at which its first beat is on the bus, or after that its last; [`Time::MAX`] if it is not known.
+    fn next_on_bus(&self) -> Time {
+        match self.is_answered {
+            false if self.on_bus > 0 => self.read.first,
+            true if self.on_bus == self.read.burst.beats => self.read.last,
+            _ => Time::MAX,
+        }
+    }
+
+    /// Returns true if its client has been handed all of it.
+    fn is_handed(&self) -> bool {
+        self.handed == self.read.burst.beats
+    }
+}
+
 /// The data bus, and what is on its way to it.
-#[derive(Default)]
 pub(super) struct ReadSide {
     /// Clients whose requester has reads to come.
     generating: Cell<Clients>,
     /// Time at which the data bus is free for the next beat.
     bus_free: Time,
-    in_flight: VecDeque<Read>,
+    egress: Egress,
+    /// Time from which on its next step is known; none is known before unless a beat is added.
+    egress_due: Time,
+    /// Reads that are not all delivered at once, in the order of the bus.
+    returning: VecDeque<Returning>,
+    /// Number of reads that have been among these and are over: the number of the first.
+    over: u64,
+    /// Number of these whose beats have all been on the bus, at times that are known.
+    on_bus: usize,
+    /// Number of these whose beats have all been on the bus by now.
+    complete: usize,
+    /// Beats that a memory outside has sent and the egress holds: their clients, and their bytes.
+    from_pins: VecDeque<(usize, u32)>,
+    /// True if such a beat has no place yet, so that no other is taken.
+    is_held: bool,
     /// Reads that wait for the data bus behind a master outside, which takes its data when it likes.
     bus_queue: VecDeque<Read>,
     /// Read that a master outside is taking.
@@ -134,21 +210,75 @@ impl Direction for ReadSide {
 }
 
 impl ReadSide {
+    pub(super) fn new(period: Time) -> ReadSide {
+        ReadSide {
+            generating: Cell::new(0),
+            bus_free: Time::ZERO,
+            egress: Egress::new(period),
+            egress_due: Time::MAX,
+            returning: VecDeque::new(),
+            over: 0,
+            on_bus: 0,
+            complete: 0,
+            from_pins: VecDeque::new(),
+            is_held: false,
+            bus_queue: VecDeque::new(),
+            driving: None,
+            granting: Vec::new(),
+        }
+    }
+
     /// Returns true if the data bus is not known to be free at any time.
     fn is_bus_open(&self) -> bool {
         self.driving.is_some() || !self.bus_queue.is_empty()
     }
 
-    /// Returns the times at which the first and the last beat of a burst are on the bus whose data can be there from `first` on:
-    /// in order, one beat a cycle.
-    fn occupy_bus(&mut self, first: Time, burst: &Burst, client: &ReadClient, period: Time) -> (Time, Time) {
-        let first = first.max(self.bus_free);
-        let (first, last, ready) = client.expect(first, burst.beats).unwrap_or_else(|| {
-            let last = first + period * u64::from(burst.beats - 1);
-            (first, last, last + period)
-        });
-        self.bus_free = ready;
-        (first, last)
+    /// Time at which the data bus is free for the next beat, as far as that is known.
+    fn bus_free(&self) -> Time {
+        if self.egress.holds_bus() { Time::MAX } else { self.bus_free }
+    }
+
+    /// Has a beat wait that can be on the bus from `from` on.
+    fn let_wait(&mut self, client: usize, read: Option<u64>, from: Time) {
+        self.egress.push(client, read, from);
+        self.egress_due = Time::ZERO;
+    }
+
+    /// Has the beats of a burst pass that can be on the bus from `from` on, as far as none waits: a beat a cycle. Returns their number, and when the
+    /// first is on the bus.
+    #[inline]
+    fn pass(
+        &mut self,
+        (number, client): (usize, &ReadClient),
+        beats: u32,
+        from: Time,
+        period: Time,
+    ) -> (u32, Time) {
+        let first = from.max(self.bus_free);
+        let mut passed = 0;
+        if self.egress.is_free(first) {
+            passed = if client.is_slow() { self.pass_slow(client, beats, first, period) } else { beats };
+        }
+        if passed > 0 {
+            let last = first + period * u64::from(passed - 1);
+            self.egress.pass(number, last);
+            self.bus_free = last + period;
+        }
+        (passed, first)
+    }
+
+    /// Returns the number of beats that a client takes which may let them wait.
+    fn pass_slow(&self, client: &ReadClient, beats: u32, first: Time, period: Time) -> u32 {
+        let mut at = first;
+        for beat in 0..beats {
+            let handed = at + period * egress::CYCLES;
+            if client.takes_at(handed) > handed {
+                return beat;
+            }
+            client.take_beat(handed, at);
+            at += period;
+        }
+        beats
     }
 }
 
@@ -172,7 +302,7 @@ impl Reads {
         let (mut now, mut made) = (time.now(), Time::ZERO);
         loop {
             self.step_pins(transfers, &clients, now, observed)?;
-            self.return_data(transfers, &clients, now, observed)?;
+            let mut data = self.return_data(transfers, &clients, now, observed)?;
             if made <= now {
                 made = self.generate_reads(transfers, &clients, now);
             }
@@ -180,18 +310,20 @@ impl Reads {
                 // One address a cycle: no other follows now. But there is room for another request, and what was asked
                 // for may be back at once.
                 made = self.generate_reads(transfers, &clients, now);
-                if self.has_none_in_flight(transfers)
+                if self.has_none_returning(transfers)
                     && let Some(last) =
                         self.run(transfers, &clients, (until.min(made), time.quiet_until()), observed)
                 {
                     time.advance(last);
                     made = self.generate_reads(transfers, &clients, now);
                 }
-                self.return_data(transfers, &clients, now, observed)?;
+                data = self.return_data(transfers, &clients, now, observed)?;
             }
             let at_pins = self.step_pins(transfers, &clients, now, observed)?;
             let at_pins = at_pins.min(self.update_ready(transfers, &clients, now));
-            let data = transfers.side.in_flight.front().map_or(Time::MAX, |read| read.first);
+            if self.partners.is_any() {
+                data = self.return_data(transfers, &clients, now, observed)?;
+            }
             let next = self.next_advance(transfers, &clients, now).min(at_pins).min(made).min(data);
             if next >= until || !time.advance(next) {
                 return Ok(next);
@@ -201,10 +333,10 @@ impl Reads {
         }
     }
 
-    /// Returns true if no read is in flight whose next step could depend on a partner, a fault or a memory model.
+    /// Returns true if no read is returning whose next step could depend on a partner, a fault, a memory model or other reads.
     #[inline]
-    fn has_none_in_flight(&self, transfers: &Transfers<ReadSide>) -> bool {
-        transfers.responder.is_plain() && !self.partners.is_any() && transfers.side.in_flight.is_empty()
+    fn has_none_returning(&self, transfers: &Transfers<ReadSide>) -> bool {
+        transfers.responder.is_plain() && !self.partners.is_any() && transfers.side.returning.is_empty()
     }
 
     /// Queues the reads that are due of all requesters; returns the time of the next one.
@@ -233,7 +365,7 @@ impl Reads {
         next
     }
 
-    /// Has the data of a read on the bus as soon as that is free, from its `first` on; returns when its last beat is.
+    /// Has the data of a read on the bus as soon as that is free, from its `first` on; returns when its last beat is, if that is known.
     /// `is_seen`: its request was seen.
     fn put_on_bus(
         &self,
@@ -243,21 +375,46 @@ impl Reads {
         is_seen: bool,
         observed: &Observed,
     ) -> Time {
-        let (side, period) = (&mut transfers.side, self.config.period);
-        (read.first, read.last) = side.occupy_bus(read.first, &read.burst, client, period);
-        transfers.outstanding.close(read.last);
-        transfers.count.close(read.burst.beats, read.first, read.last);
-        let Read { burst, requested, first, last, .. } = read;
-        if read.answer.is_none() && side.in_flight.is_empty() {
+        let (side, period, beats) = (&mut transfers.side, self.config.period, read.burst.beats);
+        let (passed, first) = side.pass((read.client, client), beats, read.first, period);
+        let Read { burst, requested, .. } = read;
+        if passed == beats && read.answer.is_none() && side.returning.is_empty() {
             // All is known of it: nothing is left to do when its data is on the bus.
+            let last = first + period * u64::from(beats - 1);
+            close(&Read { first, last, ..read }, &mut transfers.outstanding, &mut transfers.count);
             observed.expect(requested, is_seen, first, last, &burst);
             client.deliver(&burst, first);
-        } else {
-            if !is_seen {
-                observed.see(requested, Stage::Request, false, requested, &burst);
-            }
-            side.in_flight.push_back(read);
+            return last;
         }
+        if !is_seen {
+            observed.see(requested, Stage::Request, false, requested, &burst);
+        }
+        read.first = first;
+        self.return_later(transfers, read, passed)
+    }
+
+    /// Adds a read to those that are returning, whose `first` is that of its data: so many of its beats have passed. Returns when its last beat is on
+    /// the bus, if that is known.
+    fn return_later(&self, transfers: &mut Transfers<ReadSide>, read: Read, passed: u32) -> Time {
+        let Transfers { side, outstanding, count, .. } = transfers;
+        let (number, mut at, mut last) = (read.client, read.first, Time::MAX);
+        let place = side.over + side.returning.len() as u64;
+        let mut returning = Returning::new(read);
+        for beat in 0..returning.read.burst.beats {
+            if beat < passed {
+                returning.due.push(at);
+                returning.handed += 1;
+                if returning.note_on_bus(at) {
+                    last = at;
+                    side.on_bus += 1;
+                    close(&returning.read, outstanding, count);
+                }
+            } else {
+                side.let_wait(number, Some(place), at);
+            }
+            at += self.config.period;
+        }
+        side.returning.push_back(returning);
         last
     }
 
@@ -278,39 +435,119 @@ impl Reads {
         }
     }
 
-    /// Hands on what is on the bus by now.
+    /// Moves on what is returning, and hands on what is on the bus by now; returns when there is more to do.
     fn return_data(
         &self,
         transfers: &mut Transfers<ReadSide>,
         clients: &[Rc<ReadClient>],
         now: Time,
         observed: &Observed,
-    ) -> Result<(), PendingAnswer> {
-        let in_flight = &mut transfers.side.in_flight;
-        while let Some(read) = in_flight.front_mut().filter(|read| read.first <= now) {
-            if let Some(answer) = take_answer(&mut read.answer).map_err(PendingAnswer::Read)? {
-                store(read, &clients[read.client], answer, now, observed);
+    ) -> Result<Time, PendingAnswer> {
+        let due = self.step_egress(transfers, clients, now);
+        let (side, mut next) = (&mut transfers.side, Time::MAX);
+        while let Some(returning) = side.returning.get_mut(side.complete) {
+            if returning.next_on_bus() <= now && !returning.is_answered {
+                let Returning { read, .. } = returning;
+                let client = &clients[read.client];
+                if let Some(answer) = take_answer(&mut read.answer).map_err(PendingAnswer::Read)? {
+                    store(read, client, answer, now, observed);
+                }
+                observed.see(now, Stage::Data, false, read.requested, &read.burst);
+                returning.answered(client, self.config.beat_bytes);
             }
-            let Read { burst, client, requested, last, .. } = *read;
-            in_flight.pop_front();
-            // Its answer may have been late.
-            let last = last.max(now + self.config.period * u64::from(burst.beats - 1));
-            observed.expect(requested, true, now, last, &burst);
-            clients[client].deliver(&burst, now);
+            if returning.next_on_bus() > now {
+                next = returning.next_on_bus();
+                break;
+            }
+            observed.see(now, Stage::Response, false, returning.read.requested, &returning.read.burst);
+            side.complete += 1;
         }
-        Ok(())
+        while side.complete > 0 && side.returning.front().is_some_and(Returning::is_handed) {
+            side.returning.pop_front();
+            (side.over, side.on_bus, side.complete) = (side.over + 1, side.on_bus - 1, side.complete - 1);
+        }
+        Ok(next.min(due))
+    }
+
+    /// Moves beats on that have had to wait, as far as it is known when they are granted; returns when more is known.
+    fn step_egress(
+        &self,
+        transfers: &mut Transfers<ReadSide>,
+        clients: &[Rc<ReadClient>],
+        now: Time,
+    ) -> Time {
+        if transfers.side.egress_due > now {
+            return transfers.side.egress_due;
+        }
+        let period = self.config.period;
+        let memory = self.partners.memory();
+        let ahead = if memory.is_some() { Time::ZERO } else { transfers.responder.least() };
+        let Transfers { side, outstanding, count, responder, .. } = transfers;
+        while let Some(step) = side.egress.next(now + ahead, clients) {
+            match step {
+                Step::OnBus { read, at } => {
+                    side.bus_free = side.egress.bus_free();
+                    if read.is_some()
+                        && let Some(returning) = side.returning.get_mut(side.on_bus)
+                        && returning.note_on_bus(at)
+                    {
+                        side.on_bus += 1;
+                        close(&returning.read, outstanding, count);
+                        responder.taken(at);
+                    }
+                }
+                Step::Granted { client: number, read, at } => {
+                    let (client, due) = (&clients[number], at.since(period * egress::CYCLES));
+                    client.take_beat(at, due);
+                    match read {
+                        Some(read) => {
+                            if let Some(returning) = side.returning.get_mut((read - side.over) as usize) {
+                                returning.hand(client, due, self.config.beat_bytes);
+                            }
+                        }
+                        None => side.deliver_from_pins(number, client, due),
+                    }
+                }
+            }
+        }
+        if let Some(memory) = memory {
+            side.release_pins(&memory);
+        }
+        side.egress_due = side.egress.due(ahead, clients);
+        side.egress_due
     }
 
     pub(super) fn checkpoint_reads(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         at.at_rest(!self.arbiter.has_requests(), "reads are asked for")?;
         self.checkpoint(at, |side, at| {
-            let ReadSide { generating, bus_free, in_flight, bus_queue, driving, granting: _ } = side;
+            let ReadSide {
+                generating,
+                bus_free,
+                egress,
+                egress_due: _,
+                returning,
+                over: _,
+                on_bus: _,
+                complete: _,
+                from_pins: _,
+                is_held: _,
+                bus_queue,
+                driving,
+                granting: _,
+            } = side;
             at.at_rest(generating.get() == 0, "reads are asked for")?;
             at.value(bus_free)?;
-            let is_back = in_flight.is_empty() && bus_queue.is_empty() && driving.is_none();
+            egress.checkpoint(at)?;
+            let is_back = returning.is_empty() && bus_queue.is_empty() && driving.is_none();
             at.at_rest(is_back, "reads are in flight")
         })
     }
+}
+
+/// Notes that all of a read has its time on the bus.
+fn close(read: &Read, outstanding: &mut Outstanding, count: &mut CountLimit) {
+    outstanding.close(read.last);
+    count.close(read.burst.beats, read.first, read.last);
 }
 
 /// Puts what the memory has answered into its client's place.

@@ -98,13 +98,14 @@ impl Reads {
         observed: &Observed,
     ) -> Time {
         while memory.has_data() {
-            if transfers.side.bus_free > now {
-                return transfers.side.bus_free;
+            let free = transfers.side.ready_at_pins();
+            if free > now {
+                return free;
             }
             let Some((read, beat)) = memory.take_data(now) else { continue };
-            let (client, next) = (&clients[read.client], now + self.config.period);
-            transfers.side.bus_free = next;
+            let client = &clients[read.client];
             if client.is_outside() {
+                transfers.side.bus_free = now + self.config.period;
                 if let Some(master) = self.partners.master_of(read.place as u32) {
                     let is_last = read.taken == read.burst.beats;
                     master.send_data(now, beat.id, beat.data, (is_last, beat.error));
@@ -116,11 +117,12 @@ impl Reads {
                 } else {
                     client.store_data(read.place + from as u64, &beat.data[lane..lane + count]);
                 }
-                let ready = client.expect_beat(now).unwrap_or(next).max(next);
-                transfers.side.bus_free = ready;
-                memory.hold_data(now, ready);
                 transfers.count.close(1, now, now);
-                client.deliver_beat(count as u32, now);
+                self.let_pass(transfers, (read.client, client), count as u32, now);
+                self.step_egress(transfers, clients, now);
+                let ready = transfers.side.ready_at_pins();
+                memory.hold_data(now, ready);
+                transfers.side.is_held = ready == Time::MAX;
             }
             if read.taken == read.burst.beats {
                 observed.expect(read.requested, true, read.first.unwrap_or(now), now, &read.burst);
@@ -128,6 +130,23 @@ impl Reads {
             }
         }
         Time::MAX
+    }
+
+    /// Lets a beat that is on R now pass on to its client.
+    fn let_pass(
+        &self,
+        transfers: &mut Transfers<ReadSide>,
+        (number, client): (usize, &ReadClient),
+        bytes: u32,
+        now: Time,
+    ) {
+        let side = &mut transfers.side;
+        if side.pass((number, client), 1, now, self.config.period).0 == 1 {
+            return client.deliver_beat(bytes, now);
+        }
+        side.let_wait(number, None, now);
+        side.bus_free = now + self.config.period;
+        side.from_pins.push_back((number, bytes));
     }
 
     /// Ends the reads that a memory which has gone has not answered, with errors.
@@ -139,8 +158,8 @@ impl Reads {
         observed: &Observed,
     ) {
         let (clients, transfers) = (self.arbiter.clients(), &mut *self.transfers.borrow_mut());
-        for OpenRead { burst, requested, first, client, place, taken, .. } in memory.take_reads() {
-            let client = &clients[client];
+        for OpenRead { burst, requested, first, client: number, place, taken, .. } in memory.take_reads() {
+            let client = &clients[number];
             client.refuse(&burst, why, now, observed);
             let master = client.is_outside().then(|| self.partners.master_of(place as u32)).flatten();
             for beat in taken..burst.beats {
@@ -149,8 +168,7 @@ impl Reads {
                     master.send_data(now, burst.id as u16, zeros, (beat + 1 == burst.beats, true));
                 } else if !client.is_outside() {
                     let (_, _, count) = of_beat(&burst, beat, self.config.beat_bytes);
-                    client.expect_beat(now);
-                    client.deliver_beat(count as u32, now);
+                    self.let_pass(transfers, (number, client), count as u32, now);
                     transfers.count.close(1, now, now);
                 }
             }
@@ -172,6 +190,7 @@ impl Reads {
     ) -> Option<Time> {
         let (period, width) = (self.config.period, self.config.beat_bytes as usize);
         let Transfers { side, outstanding, .. } = transfers;
+        let free = side.bus_free();
         let driving = side.driving.as_mut()?;
         let (burst, is_last) = (driving.read.burst, driving.beat + 1 == driving.read.burst.beats);
         // If who has asked for it has gone, nobody takes it.
@@ -179,8 +198,8 @@ impl Reads {
         let is_its = driving.read.generation == self.partners.generation();
         if is_its {
             if !driving.is_driven {
-                if side.bus_free > now {
-                    return Some(side.bus_free);
+                if free > now {
+                    return Some(free);
                 }
                 let start = driving.beat as usize * width;
                 let data = driving.data.slice(start..start + width);
@@ -226,7 +245,7 @@ impl Reads {
                     None => continue,
                 }
             }
-            let start = transfers.side.bus_free;
+            let start = transfers.side.bus_free();
             let Some(read) = transfers.side.bus_queue.front_mut() else { return Ok(Time::MAX) };
             let (start, client) = (read.first.max(start), &clients[read.client]);
             let is_outside = client.is_outside();
@@ -251,6 +270,30 @@ impl Reads {
             data.resize(read.burst.beats as usize * width, 0);
             transfers.side.driving =
                 Some(Driving { read, data: Bytes::from(data), error, beat: 0, is_driven: false });
+        }
+    }
+}
+
+impl ReadSide {
+    /// Time from which on another beat of a memory outside is taken, as far as that is known.
+    fn ready_at_pins(&self) -> Time {
+        self.egress.ready(self.bus_free)
+    }
+
+    /// Delivers the next beat of a memory outside that the egress has held for a client.
+    pub(super) fn deliver_from_pins(&mut self, number: usize, client: &ReadClient, due: Time) {
+        let place = self.from_pins.iter().position(|(client, _)| *client == number);
+        if let Some((_, bytes)) = place.and_then(|place| self.from_pins.remove(place)) {
+            client.deliver_beat(bytes, due);
+        }
+    }
+
+    /// Raises RREADY for a memory outside again once it is known when.
+    pub(super) fn release_pins(&mut self, memory: &ManagerPins) {
+        let ready = self.ready_at_pins();
+        if self.is_held && ready < Time::MAX {
+            memory.release_data(ready);
+            self.is_held = false;
         }
     }
 }

@@ -4,7 +4,7 @@
 //! anything to do, and the engines wait for more than the next burst, nothing can react to a single burst. Then
 //! grants need no steps; each still has its own times, by the rules of [`super::Reads`].
 
-use super::{ReadSide, Reads};
+use super::{Read, ReadSide, Reads};
 use crate::bus::axi::Burst;
 use crate::bus::axi::channel::Transfers;
 use crate::bus::axi::observed::Observed;
@@ -13,6 +13,7 @@ use crate::bus::axi::read_client::{ReadClient, Request, Unnoticed};
 use crate::bus::axi::turn::Clients;
 use std::rc::Rc;
 use vp_core::Time;
+use vp_core::observe::Stage;
 
 /// Bursts of a client that are looked at together, at most.
 const TOGETHER: usize = 64;
@@ -101,7 +102,9 @@ impl Reads {
                 if passes {
                     reading |= 1 << number;
                     transfers.pipeline.pass(now);
-                    self.deliver(transfers, client, &burst, now, observed);
+                    if !self.deliver(transfers, (number, client), &burst, now, observed) {
+                        break;
+                    }
                     continue;
                 }
             }
@@ -119,8 +122,10 @@ impl Reads {
                 reading |= 1 << number;
                 transfers.pipeline.issue(now);
                 transfers.count.remove_open(burst.beats);
-                self.deliver(transfers, client, &burst, now, observed);
                 done = Some(now);
+                if !self.deliver(transfers, (number, client), &burst, now, observed) {
+                    break;
+                }
             }
         }
         while granted != 0 {
@@ -139,23 +144,43 @@ impl Reads {
 }
 
 impl Reads {
-    /// Has a burst that is on AR now on the data bus as soon as that is free.
+    /// Has a burst that is on AR now on the data bus as soon as that is free; returns false if some of it has to wait for other data.
     #[inline]
     fn deliver(
         &self,
         transfers: &mut Transfers<ReadSide>,
-        client: &ReadClient,
+        (number, client): (usize, &ReadClient),
         burst: &Burst,
         now: Time,
         observed: &Observed,
-    ) {
-        let ready = transfers.responder.request_plain(burst, now).max(transfers.side.bus_free);
-        let (first, last, free) = client.expect_and_deliver(burst, ready);
-        transfers.side.bus_free = free;
+    ) -> bool {
+        let (from, period) = (transfers.responder.request_plain(burst, now), self.config.period);
+        let (passed, first) = transfers.side.pass((number, client), burst.beats, from, period);
+        if passed < burst.beats {
+            observed.see(now, Stage::Request, false, now, burst);
+            transfers.outstanding.add_open();
+            transfers.count.add_open(burst.beats);
+            let generation = self.partners.generation();
+            let read = Read {
+                burst: *burst,
+                client: number,
+                requested: now,
+                first,
+                last: Time::MAX,
+                place: 0,
+                answer: None,
+                generation,
+            };
+            self.return_later(transfers, read, passed);
+            return false;
+        }
+        let last = first + period * u64::from(burst.beats - 1);
+        client.deliver(burst, first);
         transfers.outstanding.add(last);
         transfers.count.add(burst.beats, first, last);
         observed.expect(now, false, first, last, burst);
         observed.report_many(now);
+        true
     }
 }
 
