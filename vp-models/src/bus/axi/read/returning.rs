@@ -1,0 +1,213 @@
+//! Reads that are not delivered at once: their beats wait in the egress, or the memory's answer is not there.
+
+use super::egress::{self, Step};
+use super::{Read, ReadSide, Reads};
+use crate::bus::axi::channel::{PendingAnswer, Transfers};
+use crate::bus::axi::observed::Observed;
+use crate::bus::axi::outstanding::{CountLimit, Outstanding};
+use crate::bus::axi::pins::of_beat;
+use crate::bus::axi::read_client::ReadClient;
+use crate::bus::axi::target::take_answer;
+use crate::bus::axi::{Burst, Unmapped};
+use std::rc::Rc;
+use vp_core::Time;
+use vp_core::observe::Stage;
+
+/// A read on its way from the bus to its client.
+pub(super) struct Returning {
+    read: Read,
+    /// Numbers of its beats that have been on the bus, and that its client has been handed, at times that are known.
+    on_bus: u32,
+    handed: u32,
+    /// Times at which those were on the bus that are handed and not delivered, because the memory's answer is not there.
+    due: Vec<Time>,
+    /// True if the memory's answer is there: its data is on the bus.
+    is_answered: bool,
+}
+
+impl Returning {
+    fn new(read: Read) -> Returning {
+        Returning { read, on_bus: 0, handed: 0, due: Vec::new(), is_answered: false }
+    }
+
+    /// Notes that the next beat is on the bus at `at`; returns true if that was the last.
+    fn note_on_bus(&mut self, at: Time) -> bool {
+        if self.on_bus == 0 {
+            self.read.first = at;
+        }
+        (self.on_bus, self.read.last) = (self.on_bus + 1, at);
+        self.on_bus == self.read.burst.beats
+    }
+
+    /// Hands the client the next beat, which was on the bus at `due`.
+    fn hand(&mut self, client: &ReadClient, due: Time, beat_bytes: u32) {
+        self.handed += 1;
+        match self.is_answered {
+            true => client.deliver_beat(of_beat(&self.read.burst, self.handed - 1, beat_bytes).2 as u32, due),
+            false => self.due.push(due),
+        }
+    }
+
+    /// Notes that the memory's answer is there, and delivers what was handed on.
+    fn answered(&mut self, client: &ReadClient, beat_bytes: u32) {
+        self.is_answered = true;
+        let first = self.handed - self.due.len() as u32;
+        for (beat, due) in (first..).zip(self.due.drain(..)) {
+            client.deliver_beat(of_beat(&self.read.burst, beat, beat_bytes).2 as u32, due);
+        }
+    }
+
+    /// Time at which its first beat is on the bus, or after that its last; [`Time::MAX`] if it is not known.
+    fn next_on_bus(&self) -> Time {
+        match self.is_answered {
+            false if self.on_bus > 0 => self.read.first,
+            true if self.on_bus == self.read.burst.beats => self.read.last,
+            _ => Time::MAX,
+        }
+    }
+
+    /// Returns true if its client has been handed all of it.
+    fn is_handed(&self) -> bool {
+        self.handed == self.read.burst.beats
+    }
+}
+
+impl Reads {
+    /// Adds a read to those that are returning, whose `first` is that of its data: so many of its beats have passed. Returns when its last beat is on
+    /// the bus, if that is known.
+    pub(super) fn return_later(&self, transfers: &mut Transfers<ReadSide>, read: Read, passed: u32) -> Time {
+        let Transfers { side, outstanding, count, .. } = transfers;
+        let (number, mut at, mut last) = (read.client, read.first, Time::MAX);
+        let place = side.over + side.returning.len() as u64;
+        let mut returning = Returning::new(read);
+        for beat in 0..returning.read.burst.beats {
+            if beat < passed {
+                returning.due.push(at);
+                returning.handed += 1;
+                if returning.note_on_bus(at) {
+                    last = at;
+                    side.on_bus += 1;
+                    close(&returning.read, outstanding, count);
+                }
+            } else {
+                side.let_wait(number, Some(place), at);
+            }
+            at += self.config.period;
+        }
+        side.returning.push_back(returning);
+        last
+    }
+
+    /// Moves on what is returning, and hands on what is on the bus by now; returns when there is more to do.
+    pub(super) fn return_data(
+        &self,
+        transfers: &mut Transfers<ReadSide>,
+        clients: &[Rc<ReadClient>],
+        now: Time,
+        observed: &Observed,
+    ) -> Result<Time, PendingAnswer> {
+        let due = self.step_egress(transfers, clients, now);
+        let (side, mut next) = (&mut transfers.side, Time::MAX);
+        while let Some(returning) = side.returning.get_mut(side.complete) {
+            if returning.next_on_bus() <= now && !returning.is_answered {
+                let Returning { read, .. } = returning;
+                let client = &clients[read.client];
+                if let Some(answer) = take_answer(&mut read.answer).map_err(PendingAnswer::Read)? {
+                    store(read, client, answer, now, observed);
+                }
+                observed.see(now, Stage::Data, false, read.requested, &read.burst);
+                returning.answered(client, self.config.beat_bytes);
+            }
+            if returning.next_on_bus() > now {
+                next = returning.next_on_bus();
+                break;
+            }
+            observed.see(now, Stage::Response, false, returning.read.requested, &returning.read.burst);
+            side.complete += 1;
+        }
+        while side.complete > 0 && side.returning.front().is_some_and(Returning::is_handed) {
+            side.returning.pop_front();
+            (side.over, side.on_bus, side.complete) = (side.over + 1, side.on_bus - 1, side.complete - 1);
+        }
+        Ok(next.min(due))
+    }
+
+    /// Moves beats on that have had to wait, as far as it is known when they are granted; returns when more is known.
+    pub(super) fn step_egress(
+        &self,
+        transfers: &mut Transfers<ReadSide>,
+        clients: &[Rc<ReadClient>],
+        now: Time,
+    ) -> Time {
+        if transfers.side.egress_due > now {
+            return transfers.side.egress_due;
+        }
+        let period = self.config.period;
+        let memory = self.partners.memory();
+        let ahead = if memory.is_some() { Time::ZERO } else { transfers.responder.least() };
+        let Transfers { side, outstanding, count, responder, .. } = transfers;
+        while let Some(step) = side.egress.next(now + ahead, clients) {
+            match step {
+                Step::OnBus { read, at } => {
+                    side.bus_free = side.egress.bus_free();
+                    if read.is_some()
+                        && let Some(returning) = side.returning.get_mut(side.on_bus)
+                        && returning.note_on_bus(at)
+                    {
+                        side.on_bus += 1;
+                        close(&returning.read, outstanding, count);
+                        responder.taken(at);
+                    }
+                }
+                Step::Granted { client: number, read, at } => {
+                    let (client, due) = (&clients[number], at.since(period * egress::CYCLES));
+                    client.take_beat(at, due);
+                    match read {
+                        Some(read) => {
+                            if let Some(returning) = side.returning.get_mut((read - side.over) as usize) {
+                                returning.hand(client, due, self.config.beat_bytes);
+                            }
+                        }
+                        None => side.deliver_from_pins(number, client, due),
+                    }
+                }
+            }
+        }
+        if let Some(memory) = memory {
+            side.release_pins(&memory);
+        }
+        side.egress_due = side.egress.due(ahead, clients);
+        side.egress_due
+    }
+}
+
+/// Notes that all of a read has its time on the bus.
+pub(super) fn close(read: &Read, outstanding: &mut Outstanding, count: &mut CountLimit) {
+    outstanding.close(read.last);
+    count.close(read.burst.beats, read.first, read.last);
+}
+
+/// Puts what the memory has answered into its client's place.
+fn store(
+    read: &Read,
+    client: &ReadClient,
+    answer: Result<Vec<u8>, Unmapped>,
+    now: Time,
+    observed: &Observed,
+) {
+    let burst = &read.burst;
+    match answer {
+        Ok(data) if data.len() == burst.bytes as usize => client.store_data(read.place, &data),
+        // Hardware gets a DECERR response and whatever is on the bus: zeros here, as the place was made.
+        answer => {
+            let wrong_length = |data: Vec<u8>| {
+                let (Burst { address, bytes, .. }, got) = (*burst, data.len());
+                let why = format!("the memory answered {got} bytes where {bytes} were asked for");
+                Unmapped { address, bytes, why }
+            };
+            let refused = answer.map_or_else(|refused| refused, wrong_length);
+            observed.refused(now, &client.name, false, &refused, "zeros returned");
+            client.refused.borrow_mut().get_or_insert(refused);
+        }
+    }
+}
