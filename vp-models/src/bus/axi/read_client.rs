@@ -540,10 +540,10 @@ impl ReadClient {
         self.count_arrived(burst.bytes);
     }
 
-    /// Delivers a beat that is on the bus at `due`.
-    pub(super) fn deliver_beat(&self, bytes: u32, due: Time) {
+    /// Delivers a beat that is on the bus at `due`, or was before `now`.
+    pub(super) fn deliver_beat(&self, bytes: u32, due: Time, now: Time) {
         self.beats.borrow_mut().push_back((due, bytes));
-        self.change_level(due, bytes.into());
+        self.change_level(due.max(now), bytes.into());
         self.count_arrived(bytes);
     }
 

@@ -170,22 +170,14 @@ impl ManagerPins {
         Some((read, beat))
     }
 
-    /// After a beat was taken at `now` the next one is taken from `ready` on: RREADY is low before; [`Time::MAX`]: until
-    /// [`ManagerPins::release_data`].
+    /// After a beat was taken at `now` the next one is taken from `ready` on: RREADY is low before.
     pub(in crate::bus::axi) fn hold_data(&self, now: Time, ready: Time) {
         let next = now + self.period;
         if ready > next {
             let channel = AxiChannel::ReadData;
             (self.sink)(next, AxiEvent::Ready { channel, ready: false });
-            if ready < Time::MAX {
-                self.release_data(ready);
-            }
+            (self.sink)(ready, AxiEvent::Ready { channel, ready: true });
         }
-    }
-
-    /// Has the next beat taken from `ready` on: RREADY is high from then on.
-    pub(in crate::bus::axi) fn release_data(&self, ready: Time) {
-        (self.sink)(ready, AxiEvent::Ready { channel: AxiChannel::ReadData, ready: true });
     }
 
     /// The next response to a write: its id, and whether it is an error.

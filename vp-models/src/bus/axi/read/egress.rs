@@ -183,17 +183,6 @@ impl Egress {
         at.since((ahead + self.period * (CYCLES - 1)).min(at))
     }
 
-    /// Returns the time from which on another beat can be on R, as far as that is known, where those that wait have been there and the last one
-    /// leaves R at `free`.
-    pub(super) fn ready(&self, free: Time) -> Time {
-        match self.waiting.len() {
-            0 => free,
-            // It stands in the pipe, and the one before it has left.
-            1 => free.max(self.left_pipe[0] + self.period),
-            _ => Time::MAX,
-        }
-    }
-
     /// Returns the time from which on the next beat can be on R, if none waits for it.
     pub(super) fn bus_free(&self) -> Time {
         (self.on_bus + self.period).max(self.left_pipe[1] + self.period)

@@ -76,8 +76,6 @@ pub(super) struct ReadSide {
     complete: usize,
     /// Beats that a memory outside has sent and the egress holds: their clients, and their bytes.
     from_pins: VecDeque<(usize, u32)>,
-    /// True if such a beat has no place yet, so that no other is taken.
-    is_held: bool,
     /// Reads that wait for the data bus behind a master outside, which takes its data when it likes.
     bus_queue: VecDeque<Read>,
     /// Read that a master outside is taking.
@@ -161,7 +159,6 @@ impl ReadSide {
             on_bus: 0,
             complete: 0,
             from_pins: VecDeque::new(),
-            is_held: false,
             bus_queue: VecDeque::new(),
             driving: None,
             granting: Vec::new(),
@@ -276,7 +273,9 @@ impl Reads {
     /// Returns true if no read is returning whose next step could depend on a partner, a fault, a memory model or other reads.
     #[inline]
     fn has_none_returning(&self, transfers: &Transfers<ReadSide>) -> bool {
-        transfers.responder.is_plain() && !self.partners.is_any() && transfers.side.returning.is_empty()
+        let side = &transfers.side;
+        let is_plain = transfers.responder.is_plain() && !self.partners.is_any();
+        is_plain && side.returning.is_empty() && side.egress.is_empty()
     }
 
     /// Queues the reads that are due of all requesters; returns the time of the next one.
@@ -363,7 +362,6 @@ impl Reads {
                 on_bus: _,
                 complete: _,
                 from_pins: _,
-                is_held: _,
                 bus_queue,
                 driving,
                 granting: _,

@@ -98,7 +98,7 @@ impl Reads {
         observed: &Observed,
     ) -> Time {
         while memory.has_data() {
-            let free = transfers.side.ready_at_pins();
+            let free = transfers.side.bus_free();
             if free > now {
                 return free;
             }
@@ -120,9 +120,7 @@ impl Reads {
                 transfers.count.close(1, now, now);
                 self.let_pass(transfers, (read.client, client), count as u32, now);
                 self.step_egress(transfers, clients, now);
-                let ready = transfers.side.ready_at_pins();
-                memory.hold_data(now, ready);
-                transfers.side.is_held = ready == Time::MAX;
+                memory.hold_data(now, transfers.side.bus_free());
             }
             if read.taken == read.burst.beats {
                 observed.expect(read.requested, true, read.first.unwrap_or(now), now, &read.burst);
@@ -141,11 +139,12 @@ impl Reads {
         now: Time,
     ) {
         let side = &mut transfers.side;
-        if side.pass((number, client), 1, now, self.config.period).0 == 1 {
-            return client.deliver_beat(bytes, now);
+        let (passed, from) = side.pass((number, client), 1, now, self.config.period);
+        if passed == 1 {
+            return client.deliver_beat(bytes, from, now);
         }
-        side.let_wait(number, None, now);
-        side.bus_free = now + self.config.period;
+        side.let_wait(number, None, from);
+        side.bus_free = from + self.config.period;
         side.from_pins.push_back((number, bytes));
     }
 
@@ -275,25 +274,11 @@ impl Reads {
 }
 
 impl ReadSide {
-    /// Time from which on another beat of a memory outside is taken, as far as that is known.
-    fn ready_at_pins(&self) -> Time {
-        self.egress.ready(self.bus_free)
-    }
-
     /// Delivers the next beat of a memory outside that the egress has held for a client.
-    pub(super) fn deliver_from_pins(&mut self, number: usize, client: &ReadClient, due: Time) {
+    pub(super) fn deliver_from_pins(&mut self, (number, client): (usize, &ReadClient), due: Time, now: Time) {
         let place = self.from_pins.iter().position(|(client, _)| *client == number);
         if let Some((_, bytes)) = place.and_then(|place| self.from_pins.remove(place)) {
-            client.deliver_beat(bytes, due);
-        }
-    }
-
-    /// Raises RREADY for a memory outside again once it is known when.
-    pub(super) fn release_pins(&mut self, memory: &ManagerPins) {
-        let ready = self.ready_at_pins();
-        if self.is_held && ready < Time::MAX {
-            memory.release_data(ready);
-            self.is_held = false;
+            client.deliver_beat(bytes, due, now);
         }
     }
 }

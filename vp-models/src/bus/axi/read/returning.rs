@@ -40,20 +40,22 @@ impl Returning {
     }
 
     /// Hands the client the next beat, which was on the bus at `due`.
-    fn hand(&mut self, client: &ReadClient, due: Time, beat_bytes: u32) {
+    fn hand(&mut self, client: &ReadClient, (due, now): (Time, Time), beat_bytes: u32) {
         self.handed += 1;
-        match self.is_answered {
-            true => client.deliver_beat(of_beat(&self.read.burst, self.handed - 1, beat_bytes).2 as u32, due),
-            false => self.due.push(due),
+        if self.is_answered {
+            let (_, _, bytes) = of_beat(&self.read.burst, self.handed - 1, beat_bytes);
+            client.deliver_beat(bytes as u32, due, now);
+        } else {
+            self.due.push(due);
         }
     }
 
     /// Notes that the memory's answer is there, and delivers what was handed on.
-    fn answered(&mut self, client: &ReadClient, beat_bytes: u32) {
+    fn answered(&mut self, client: &ReadClient, now: Time, beat_bytes: u32) {
         self.is_answered = true;
         let first = self.handed - self.due.len() as u32;
         for (beat, due) in (first..).zip(self.due.drain(..)) {
-            client.deliver_beat(of_beat(&self.read.burst, beat, beat_bytes).2 as u32, due);
+            client.deliver_beat(of_beat(&self.read.burst, beat, beat_bytes).2 as u32, due, now);
         }
     }
 
@@ -116,7 +118,7 @@ impl Reads {
                     store(read, client, answer, now, observed);
                 }
                 observed.see(now, Stage::Data, false, read.requested, &read.burst);
-                returning.answered(client, self.config.beat_bytes);
+                returning.answered(client, now, self.config.beat_bytes);
             }
             if returning.next_on_bus() > now {
                 next = returning.next_on_bus();
@@ -143,8 +145,9 @@ impl Reads {
             return transfers.side.egress_due;
         }
         let period = self.config.period;
-        let memory = self.partners.memory();
-        let ahead = if memory.is_some() { Time::ZERO } else { transfers.responder.least() };
+        // What comes at pins, or waits behind a master outside, may be on R at once.
+        let is_open = self.partners.memory().is_some() || transfers.side.is_bus_open();
+        let ahead = if is_open { Time::ZERO } else { transfers.responder.least() };
         let Transfers { side, outstanding, count, responder, .. } = transfers;
         while let Some(step) = side.egress.next(now + ahead, clients) {
             match step {
@@ -165,16 +168,13 @@ impl Reads {
                     match read {
                         Some(read) => {
                             if let Some(returning) = side.returning.get_mut((read - side.over) as usize) {
-                                returning.hand(client, due, self.config.beat_bytes);
+                                returning.hand(client, (due, now), self.config.beat_bytes);
                             }
                         }
-                        None => side.deliver_from_pins(number, client, due),
+                        None => side.deliver_from_pins((number, client), due, now),
                     }
                 }
             }
-        }
-        if let Some(memory) = memory {
-            side.release_pins(&memory);
         }
         side.egress_due = side.egress.due(ahead, clients);
         side.egress_due
