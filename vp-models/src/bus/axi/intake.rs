@@ -165,14 +165,14 @@ impl Intake {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Takes a beat every so many cycles.
-    struct Slow {
-        pause: u64,
-        free: Cell<Time>,
+    /// Takes a beat every so many cycles, of a nanosecond.
+    pub(in crate::bus::axi) struct Slow {
+        pub(in crate::bus::axi) pause: u64,
+        pub(in crate::bus::axi) free: Cell<Time>,
     }
 
     impl BeatConsumer for Slow {

@@ -428,7 +428,7 @@ impl Interconnect {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::Interconnect;
     use crate::bus::axi::{AxiConfig, Latency, PipelineConfig, WriteStream};
     use crate::memory::Ram;
@@ -451,14 +451,12 @@ mod tests {
         }
     }
 
-    /// Each client puts three bursts of `beats` beats at once.
-    fn written(clients: u32, beats: u32) -> Vec<(u32, u64)> {
-        let mut simulation = Simulation::new();
-        let sim = simulation.sim();
-        let config = AxiConfig {
+    /// The shape of an interface of 8 bytes, in front of a memory that answers after a cycle.
+    pub(in crate::bus::axi) fn config(burst_beats: u32) -> AxiConfig {
+        AxiConfig {
             period: Time::ns(1),
             beat_bytes: 8,
-            burst_beats: beats,
+            burst_beats,
             address_bits: 64,
             read_outstanding: 1,
             read_pipeline: PipelineConfig { before_count: 3, behind_count: 2 },
@@ -471,7 +469,14 @@ mod tests {
             seed: 0,
             write_overlap: false,
             write_gathering: None,
-        };
+        }
+    }
+
+    /// Each client puts three bursts of `beats` beats at once.
+    fn written(clients: u32, beats: u32) -> Vec<(u32, u64)> {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let config = config(beats);
         let interconnect = Interconnect::new(&sim, "axi", config, Rc::new(Ram::new(0..0x10000)));
         for id in 0..clients {
             let stream = WriteStream::new(&interconnect, "client", id, 8);

@@ -202,55 +202,26 @@ impl Egress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bus::axi::intake::{BeatConsumer, Intake};
+    use crate::bus::axi::IntakeStage;
+    use crate::bus::axi::intake::Intake;
+    use crate::bus::axi::intake::tests::Slow;
+    use crate::bus::axi::interconnect::tests::config;
     use crate::bus::axi::read_client::ReadKind;
-    use crate::bus::axi::{AxiConfig, IntakeStage, Latency, PipelineConfig};
     use proptest::prelude::*;
     use std::cell::Cell;
     use vp_core::Simulation;
 
     const CYCLE: Time = Time::ns(1);
 
-    /// Takes a beat every so many cycles at most.
-    struct Slow {
-        pause: u64,
-        free: Cell<Time>,
-    }
-
-    impl BeatConsumer for Slow {
-        fn take(&self, offered: Time) -> Time {
-            let at = offered.max(self.free.get());
-            self.free.set(at + CYCLE * self.pause);
-            at
-        }
-    }
-
     /// Clients that take a beat every so many cycles, through a place for one; with 0 at once.
     fn clients(pauses: &[u64]) -> Vec<Rc<ReadClient>> {
         let simulation = Simulation::new();
-        let config = AxiConfig {
-            period: CYCLE,
-            beat_bytes: 8,
-            burst_beats: 1,
-            address_bits: 64,
-            read_outstanding: 1,
-            read_pipeline: PipelineConfig { before_count: 1, behind_count: 1 },
-            write_outstanding: 1,
-            write_pipeline: PipelineConfig { before_count: 1, behind_count: 1 },
-            read_latency: Latency::Fixed(1),
-            write_latency: Latency::Fixed(1),
-            bandwidth: None,
-            duplex: false,
-            seed: 0,
-            write_overlap: false,
-            write_gathering: None,
-        };
         let client = |&pause: &u64| {
             let places: &[IntakeStage] = if pause > 0 { &[IntakeStage::Fifo(1)] } else { &[] };
             let mut intake = Intake::new(CYCLE, places);
             intake.set_taker(Some(Rc::new(Slow { pause, free: Cell::default() })));
             let [done, arrived] = ["done", "arrived"].map(|name| simulation.sim().event(name));
-            Rc::new(ReadClient::new("client", 0, &config, arrived, ReadKind::direct(done, intake)))
+            Rc::new(ReadClient::new("client", 0, &config(1), arrived, ReadKind::direct(done, intake)))
         };
         pauses.iter().map(client).collect()
     }
