@@ -15,8 +15,8 @@ use nix::time::{ClockId, clock_gettime};
 use vp_core::observe::{EventHash, Kinds, Observation, Observer, Transfer, What};
 use vp_core::{Sim, Simulation, Time};
 use vp_models::bus::axi::{
-    AxiConfig, AxiStatistics, Interconnect, Latency, PipelineConfig, ReadStream, ReadStreamConfig, Request,
-    Requester, WriteStream,
+    AxiConfig, AxiStatistics, Interconnect, Latency, PipelineConfig, ReadStream, ReadStreamConfig,
+    RegisterKind, Request, Requester, WriteStream,
 };
 use vp_models::memory::Ram;
 
@@ -186,6 +186,7 @@ fn run(traffic: &Traffic, bursts: u64, looking: Looking) -> f64 {
         bandwidth: None,
         duplex: false,
         seed: 1,
+        request_registers: RegisterKind::Catching,
         write_overlap: false,
         write_gathering: None,
     };

@@ -149,14 +149,6 @@ impl AxiTarget for Ram {
         Some(Ok(()))
     }
 
-    fn held(&self, address: u64) -> u64 {
-        if self.range.contains(&address) { self.range.end - address } else { 0 }
-    }
-
-    fn read_held(&self, address: u64, bytes: u32, onto: &mut Vec<u8>) {
-        self.pages.borrow().append(address, bytes as usize, onto);
-    }
-
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {
         Answer::Now(Ram::write(self, burst.address, data).map_err(Unmapped::from))
     }

@@ -3,7 +3,7 @@
 use super::dram::{DramConfig, Grade, PagePolicy, Refresh, Scheduler};
 use super::*;
 use crate::bus::axi::{
-    AxiConfig, Interconnect, Latency, PipelineConfig, ReadStream, ReadStreamConfig, WriteStream,
+    AxiConfig, Interconnect, Latency, PipelineConfig, ReadStream, ReadStreamConfig, RegisterKind, WriteStream,
 };
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -29,6 +29,7 @@ fn axi() -> AxiConfig {
         bandwidth: None,
         duplex: false,
         seed: 1,
+        request_registers: RegisterKind::Catching,
         write_overlap: false,
         write_gathering: None,
     }

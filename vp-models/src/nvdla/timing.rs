@@ -10,7 +10,7 @@ use super::nocif::Arbitration;
 use super::register_variant::RegisterVariant;
 use super::rtl_tree::RtlTree;
 use crate::bus::axi::IntakeStage::{self, BypassFifo, Fifo, Register, Skid};
-use crate::bus::axi::{RegisterKind, WriteGathering, WriteLanes, WritePathConfig};
+use crate::bus::axi::{WriteGathering, WriteLanes, WritePathConfig};
 use crate::bus::csb::CsbTiming;
 
 /// The cycles of one device.
@@ -89,8 +89,6 @@ pub struct ConvTiming {
     /// Cycles of an outstanding request before its address and after its last beat has left the intake, together, as `D_PERF_DAT_READ_LATENCY`
     /// counts.
     pub counted_around: u32,
-    /// Kind of the registers for CDMA's requests in the memory interface.
-    pub request_registers: RegisterKind,
     /// Places in which input can wait between the bus and CDMA.
     pub data_places: Vec<IntakeStage>,
     /// From a beat of weights on the bus until it is in the buffer.
@@ -506,10 +504,6 @@ impl Built<'_> {
             data_path: 7 + request_path,
             weight_path: 6 + request_path,
             counted_around: 7 + request_path,
-            request_registers: match tree {
-                RtlTree::Master => RegisterKind::Delayed,
-                RtlTree::NvSmall | RtlTree::Nvdlav1 => RegisterKind::Catching,
-            },
             data_places: match tree {
                 RtlTree::NvSmall | RtlTree::Nvdlav1 => {
                     vec![BypassFifo(4), Fifo(2), Fifo(2), Skid, Skid, Skid]

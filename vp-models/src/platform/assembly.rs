@@ -591,6 +591,7 @@ fn axi_config(
         bandwidth: memory.bandwidth,
         duplex: memory.duplex,
         seed: memory.seed,
+        request_registers: device.request_registers(),
         write_overlap: device.writes_overlap(),
         write_gathering: device.gathers_writes(interface.width_bytes),
     }

@@ -1,7 +1,7 @@
 //! The device that a platform carries: which there are, and what the platform asks of their descriptions.
 
 use super::description_error::DescriptionError;
-use crate::bus::axi::{PipelineConfig, WriteGathering};
+use crate::bus::axi::{PipelineConfig, RegisterKind, WriteGathering};
 use crate::device::{Device, Identity, MemoryInterface, Wiring};
 use crate::fpga_ai_suite::Architecture;
 use crate::nvdla::NvdlaDescription;
@@ -107,6 +107,14 @@ impl DeviceDescription {
             // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_arb.v`: the buffer holds four beats, and 64 bytes are one.
             DeviceDescription::Nvdla(nvdla) => nvdla.rtl == RtlTree::Nvdlav1,
             DeviceDescription::FpgaAiSuite(_) | DeviceDescription::Outside(_) => true,
+        }
+    }
+
+    /// Kind of the registers of its memory interfaces in front of the arbiter of reads.
+    pub(super) fn request_registers(&self) -> RegisterKind {
+        match self {
+            DeviceDescription::Nvdla(nvdla) if nvdla.rtl == RtlTree::Master => RegisterKind::Delayed,
+            _ => RegisterKind::Catching,
         }
     }
 

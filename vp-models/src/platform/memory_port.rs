@@ -93,23 +93,6 @@ impl AxiTarget for Switch {
         }
     }
 
-    fn held(&self, address: u64) -> u64 {
-        if self.has_faults.get() {
-            return 0;
-        }
-        match &*self.outside.borrow() {
-            Some(outside) => outside.held(address),
-            None => self.ram.held(address),
-        }
-    }
-
-    fn read_held(&self, address: u64, bytes: u32, onto: &mut Vec<u8>) {
-        match &*self.outside.borrow() {
-            Some(outside) => outside.read_held(address, bytes, onto),
-            None => self.ram.read_held(address, bytes, onto),
-        }
-    }
-
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {
         if self.has_faults.get()
             && let Some(refused) = self.faults.borrow().as_ref().and_then(|faults| faults.error(true, burst))

@@ -73,12 +73,6 @@ impl Cut {
         ((first + u64::from(run.bytes) + u64::from(self.size - 1)) >> bits) as usize
     }
 
-    /// Returns how many of the first bursts of a run are equally long.
-    #[inline]
-    pub(super) fn equal(self, run: Run) -> usize {
-        if run.address & u64::from(self.size - 1) != 0 { 1 } else { (run.bytes / self.size).max(1) as usize }
-    }
-
     /// Takes the first so many bursts of a run off it; no more than it takes.
     #[inline]
     pub(super) fn split(self, run: &mut Run, bursts: usize) -> Run {
@@ -88,14 +82,6 @@ impl Cut {
         let head = Run { address: run.address & self.addresses, bytes };
         *run = Run { address: run.address.wrapping_add(bytes.into()), bytes: run.bytes - bytes };
         head
-    }
-
-    /// Returns true if a run continues another one so that both are cut as one.
-    #[inline]
-    pub(super) fn continues(self, before: Run, run: Run) -> bool {
-        run.address & u64::from(self.size - 1) == 0
-            && before.address.wrapping_add(before.bytes.into()) == run.address
-            && before.bytes.checked_add(run.bytes).is_some()
     }
 
     /// Takes the first burst of a run off it.

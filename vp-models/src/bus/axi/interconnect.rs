@@ -397,10 +397,6 @@ impl Advance for Interconnect {
     fn advance(&self, to: Time) -> bool {
         to < Time::MAX && !self.stepwise.get() && self.sim.advance(to)
     }
-
-    fn quiet_until(&self) -> Time {
-        if self.stepwise.get() { self.sim.now() } else { self.sim.quiet_until() }
-    }
 }
 
 impl Interconnect {
@@ -430,7 +426,7 @@ impl Interconnect {
 #[cfg(test)]
 pub(super) mod tests {
     use super::Interconnect;
-    use crate::bus::axi::{AxiConfig, Latency, PipelineConfig, WriteStream};
+    use crate::bus::axi::{AxiConfig, Latency, PipelineConfig, RegisterKind, WriteStream};
     use crate::memory::Ram;
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -467,6 +463,7 @@ pub(super) mod tests {
             bandwidth: None,
             duplex: false,
             seed: 0,
+            request_registers: RegisterKind::Catching,
             write_overlap: false,
             write_gathering: None,
         }

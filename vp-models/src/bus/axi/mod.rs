@@ -34,11 +34,9 @@ mod pipeline;
 mod read;
 mod read_client;
 mod read_stream;
-mod request_path;
 mod request_registers;
 mod request_watch;
 mod responder;
-mod ring;
 mod statistics;
 mod target;
 #[cfg(test)]
@@ -61,9 +59,8 @@ pub use pins::{AxiSink, AxiViolation, Driven, ManagerPins, SubordinatePins};
 pub use pipeline::PipelineConfig;
 pub use read_client::{Request, Requester};
 pub use read_stream::{ReadStream, ReadStreamConfig};
-pub use request_path::STALL_COUNTERS;
-pub use request_registers::{Possible, RegisterKind};
-pub use request_watch::{RequestPlaces, RequestWatch};
+pub use request_registers::{Possible, RegisterKind, RequestPlaces, STALL_COUNTERS};
+pub use request_watch::RequestWatch;
 pub use statistics::{AxiStatistics, Traffic};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};
 pub use timed::{Served, TimedPort};
@@ -91,6 +88,8 @@ pub struct AxiConfig {
     pub read_outstanding: u32,
     /// Reads that the arbiter has chosen and the memory has not accepted, at most.
     pub read_pipeline: PipelineConfig,
+    /// Kind of the registers for reads in front of the arbiter.
+    pub request_registers: RegisterKind,
     /// Writes accepted and not yet acknowledged, at most.
     pub write_outstanding: u32,
     /// Writes that the arbiter has chosen and the memory has not accepted, at most.

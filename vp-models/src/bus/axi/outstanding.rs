@@ -55,21 +55,16 @@ impl Outstanding {
         Outstanding { lag, most, places: Places::new(most), open: 0 }
     }
 
-    /// Adds one that will be over at `end`; the ends come in order.
-    #[inline]
-    pub(super) fn add(&mut self, end: Time) {
-        self.places.push(end + self.lag);
-    }
-
     /// Adds one whose end is not known yet.
     pub(super) fn add_open(&mut self) {
         self.open += 1;
     }
 
-    /// Now it is known of one.
+    /// Notes when one of these is over; the ends come in order.
+    #[inline]
     pub(super) fn close(&mut self, end: Time) {
         self.open -= 1;
-        self.add(end);
+        self.places.push(end + self.lag);
     }
 
     /// Returns true if nothing is in flight.
@@ -111,9 +106,15 @@ impl CountLimit {
         self.places.keep(limit as usize);
     }
 
-    /// Adds a burst whose first and last beats are on the bus at these times.
+    /// Adds a burst whose times on the bus are not known yet.
+    pub(super) fn add_open(&mut self, beats: u32) {
+        self.open += beats as usize;
+    }
+
+    /// Notes of one of these that its first and last beats are on the bus at these times.
     #[inline]
-    pub(super) fn add(&mut self, beats: u32, first: Time, last: Time) {
+    pub(super) fn close(&mut self, beats: u32, first: Time, last: Time) {
+        self.open -= beats as usize;
         if self.limit.is_none() {
             return;
         }
@@ -129,26 +130,9 @@ impl CountLimit {
         }
     }
 
-    /// Adds a burst whose times on the bus are not known yet.
-    pub(super) fn add_open(&mut self, beats: u32) {
-        self.open += beats as usize;
-    }
-
-    /// Removes a burst that [`CountLimit::add_open`] has added: its times are known.
-    pub(super) fn remove_open(&mut self, beats: u32) {
-        self.open -= beats as usize;
-    }
-
-    /// Now it is known of a burst.
-    pub(super) fn close(&mut self, beats: u32, first: Time, last: Time) {
-        self.remove_open(beats);
-        self.add(beats, first, last);
-    }
-
-    /// Now it is known of a burst that all its beats end at once.
+    /// Notes of one of these that all its beats end at once.
     pub(super) fn close_at(&mut self, beats: u32, end: Time) {
-        self.open -= beats as usize;
-        (0..beats).for_each(|_| self.add(1, end, end));
+        (0..beats).for_each(|_| self.close(1, end, end));
     }
 
     /// Time from which on there is room for a burst; one that is larger than the limit may pass alone. [`Time::MAX`] if that is
@@ -185,12 +169,16 @@ mod tests {
     #[test]
     fn there_is_room_the_cycle_after_one_of_the_most_is_over() {
         let mut outstanding = Outstanding::new(Time::ns(1), 2);
+        let add = |outstanding: &mut Outstanding, end| {
+            outstanding.add_open();
+            outstanding.close(end);
+        };
         assert_eq!(outstanding.room(), Time::ZERO);
-        outstanding.add(Time::ns(9));
+        add(&mut outstanding, Time::ns(9));
         assert_eq!(outstanding.room(), Time::ZERO);
-        outstanding.add(Time::ns(11));
+        add(&mut outstanding, Time::ns(11));
         assert_eq!(outstanding.room(), Time::ns(10));
-        outstanding.add(Time::ns(20));
+        add(&mut outstanding, Time::ns(20));
         assert_eq!(outstanding.room(), Time::ns(12));
         assert_eq!([Time::ns(19), Time::ns(20)].map(|now| outstanding.is_empty(now)), [false, true]);
     }
@@ -199,7 +187,8 @@ mod tests {
     fn beats_have_room_three_cycles_after_as_many_were_on_the_bus() {
         let mut beats = CountLimit::new(Time::ns(1), 8);
         beats.set_limit(4);
-        beats.add(4, Time::ns(10), Time::ns(13));
+        beats.add_open(4);
+        beats.close(4, Time::ns(10), Time::ns(13));
         assert_eq!([1, 2, 4].map(|count| beats.room(count)), [13, 14, 16].map(Time::ns));
         // More than there is ever room for passes alone.
         assert_eq!(beats.room(8), Time::ns(16));

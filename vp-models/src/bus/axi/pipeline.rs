@@ -109,24 +109,6 @@ impl Pipeline {
         self.moved(2, now, cycles);
     }
 
-    /// Returns the time at which the next burst is chosen, counted and on the bus at once, if no other waits and nothing but what comes behind
-    /// these registers can hold it back.
-    #[inline]
-    pub(super) fn passes(&self) -> Option<Time> {
-        let at = self.room();
-        let [_, counted, bus] = self.free;
-        let is_free = self.waiting.is_empty() && counted.max(bus).max(self.behind_count.room()) <= at;
-        is_free.then_some(at)
-    }
-
-    /// Passes a burst of a cycle on, as [`Pipeline::choose`], [`Pipeline::count`] and [`Pipeline::issue`] do at one time.
-    #[inline]
-    pub(super) fn pass(&mut self, now: Time) {
-        self.before_count.add(now);
-        self.behind_count.add(now);
-        self.free = [now + self.period; 3];
-    }
-
     /// Time from which on the next address can be on the bus.
     pub(super) fn bus_free(&self) -> Time {
         self.free[2]

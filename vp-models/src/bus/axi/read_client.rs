@@ -4,22 +4,18 @@ use super::arbiter::Client;
 use super::burst::{Cut, Run, bursts};
 use super::bytes::Bytes;
 use super::intake::{BeatConsumer, Intake};
-use super::request_path::RequestPath;
-use super::request_watch::{RequestPlaces, RequestWatch};
-use super::ring::Ring;
+use super::request_registers::{RegisterKind, RequestPlaces, RequestRegisters};
+use super::request_watch::RequestWatch;
 use super::{Answer, AxiTarget, Burst, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::fifos::FifoLevel;
-use std::cell::{Cell, RefCell, RefMut};
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Name, Time};
 
 /// Bursts that a client without a latency FIFO has waiting for the arbiter, at most: the requests in its pipeline.
 const REQUESTS_AHEAD: usize = 64;
-
-/// Bytes that are read from memory at once, at most.
-const MOST_READ: u32 = 1 << 16;
 
 /// A read that is to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,28 +34,11 @@ impl Request {
     }
 }
 
-/// Waiting bursts whose single grants no process would notice.
-pub(super) struct Unnoticed {
-    /// The first one; the others have the same length and follow it.
-    pub(super) burst: Burst,
-    pub(super) count: usize,
-    /// True if the last of them is the last burst of the requester's present request.
-    pub(super) ends_request: bool,
-}
-
 /// Generates the reads of a client, one after the other.
 pub trait Requester {
     /// The next read, when the previous one was made at `now`. `None`: it is not known yet, or there are no
     /// more.
     fn next(&self, now: Time) -> Option<Request>;
-
-    /// Returns the next read as [`Requester::next`] does, if there is one and it wakes no process; then it
-    /// may be called before simulated time has reached `now`. `None` means that nothing has happened and that
-    /// [`Requester::next`] is to be called at that time.
-    fn ahead(&self, now: Time) -> Option<Request> {
-        let _ = now;
-        None
-    }
 }
 
 /// The reads of a requester: the present one, as far as it is not asked for.
@@ -73,7 +52,7 @@ pub(super) enum ReadKind {
     /// A client with a latency FIFO, for which it requests no more than there is room.
     Fifo {
         /// The registers in which its requests wait.
-        path: RefCell<RequestPath>,
+        registers: RefCell<RequestRegisters>,
         /// Number of bytes in the FIFO.
         level: FifoLevel,
     },
@@ -117,17 +96,16 @@ pub(super) struct ReadClient {
     beat_bytes: u32,
     cut: Cut,
     period: Time,
+    registers: RegisterKind,
     pub(super) kind: ReadKind,
     /// Runs of bytes that wait for the arbiter.
-    queue: RefCell<Ring<Run>>,
+    queue: RefCell<VecDeque<Run>>,
     /// Number of bursts that wait.
     waiting: Cell<usize>,
-    /// The next request to the memory, and how many bytes the memory has there.
-    reading: Cell<(Run, u64)>,
     /// Bytes that were asked for, from the first that is not taken; what has not come yet holds its place.
     pub(super) data: RefCell<Bytes>,
     /// Beats of which it is known when each is on the bus, and the bytes of it that are not taken.
-    beats: RefCell<Ring<(Time, u32)>>,
+    beats: RefCell<VecDeque<(Time, u32)>>,
     /// Number of bytes of these beats.
     arrived_bytes: Cell<usize>,
     pub(super) arrived: Event,
@@ -173,10 +151,10 @@ impl ReadClient {
             beat_bytes: config.beat_bytes,
             cut: Cut::new(config.beat_bytes, config.burst_beats, config.on_the_bus(u64::MAX)),
             period: config.period,
+            registers: config.request_registers,
             kind,
             queue: RefCell::default(),
             waiting: Cell::new(0),
-            reading: Cell::default(),
             data: RefCell::default(),
             beats: RefCell::default(),
             arrived_bytes: Cell::new(0),
@@ -192,6 +170,11 @@ impl ReadClient {
         std::iter::from_fn(move || (run.bytes > 0).then(|| cut.burst(id, &mut run)))
     }
 
+    /// Returns the number of bursts of a read.
+    pub(super) fn count_bursts(&self, address: u64, bytes: u32) -> usize {
+        self.cut.count(Run { address, bytes })
+    }
+
     pub(super) fn set_taker(&self, taker: Option<Rc<dyn BeatConsumer>>) {
         if let ReadKind::Direct { intake, .. } = &self.kind {
             intake.borrow_mut().set_taker(taker);
@@ -200,7 +183,7 @@ impl ReadClient {
 
     /// Counts of the requests from now on, for a client without a latency FIFO.
     pub(super) fn watch(&self, counts: (RequestPlaces, Time)) -> Rc<RequestWatch> {
-        let watch = RequestWatch::new(self.cut, self.beat_bytes, self.period, counts);
+        let watch = RequestWatch::new(self.cut, self.beat_bytes, (self.period, self.registers), counts);
         if let ReadKind::Direct { watch: place, .. } = &self.kind {
             *place.borrow_mut() = Some(watch.clone());
         }
@@ -260,7 +243,7 @@ impl ReadClient {
             return None;
         }
         let mut found = 0;
-        self.beats.borrow().iter().find_map(|(due, bytes_of_beat)| {
+        self.beats.borrow().iter().find_map(|&(due, bytes_of_beat)| {
             found += bytes_of_beat as usize;
             (found >= bytes).then_some(due)
         })
@@ -357,11 +340,11 @@ impl ReadClient {
         (burst, self.is_requesting())
     }
 
-    /// Tells the request-path model that the arbiter has taken a burst.
+    /// Tells the registers in front of the arbiter that it has taken a burst.
     #[inline]
     pub(super) fn pass_arbiter(&self, now: Time) {
         match &self.kind {
-            ReadKind::Fifo { path, .. } => path.borrow_mut().granted(now),
+            ReadKind::Fifo { registers, .. } => registers.borrow_mut().granted(now),
             ReadKind::Direct { watch, .. } => {
                 if let Some(watch) = &*watch.borrow() {
                     watch.granted(now);
@@ -371,106 +354,11 @@ impl ReadClient {
         }
     }
 
-    /// Passes an event to the request-path model, if the client has a latency FIFO.
+    /// Passes an event to the registers in front of the arbiter, if the client has a latency FIFO.
     #[inline]
-    pub(super) fn on_path(&self, update: impl FnOnce(&mut RequestPath)) {
-        if let ReadKind::Fifo { path, .. } = &self.kind {
-            update(&mut path.borrow_mut());
-        }
-    }
-
-    /// The requester and the rest of its present request, if that waits for room in the queue.
-    #[inline]
-    fn waiting_request(&self) -> Option<RefMut<'_, RequesterState>> {
-        let ReadKind::Direct { requester, next_read, .. } = &self.kind else { return None };
-        if next_read.get() < Time::MAX {
-            return None;
-        }
-        RefMut::filter_map(requester.borrow_mut(), Option::as_mut).ok()
-    }
-
-    /// Leaves a burst's data to be read by [`ReadClient::read_now`], if the memory has it there and nothing
-    /// writes it before.
-    #[inline]
-    pub(super) fn read_later(&self, target: &dyn AxiTarget, burst: &Burst) -> bool {
-        let (mut run, mut held) = self.reading.get();
-        let continues = run.address.wrapping_add(run.bytes.into()) == burst.address;
-        if !continues || u64::from(run.bytes + burst.bytes) > held {
-            self.read_now(target);
-            held = target.held(burst.address).min(MOST_READ.max(burst.bytes).into());
-            if held < burst.bytes.into() {
-                return false;
-            }
-            run = Run { address: burst.address, bytes: 0 };
-        }
-        self.reading.set((Run { bytes: run.bytes + burst.bytes, ..run }, held));
-        true
-    }
-
-    /// Reads the data that was left for later.
-    pub(super) fn read_now(&self, target: &dyn AxiTarget) {
-        let (Run { address, bytes }, _) = self.reading.take();
-        if bytes > 0 {
-            target.read_held(address, bytes, self.data.borrow_mut().store());
-        }
-    }
-
-    /// The waiting bursts that can be granted without any process noticing single grants: at most so many, of
-    /// equal length.
-    #[inline]
-    pub(super) fn unnoticed(&self, most: usize) -> Option<Unnoticed> {
-        let (front, waiting) = (self.queue.borrow().front()?, self.waiting.get());
-        let mut rest = front;
-        let burst = self.cut.burst(self.id, &mut rest);
-        // More waits after it.
-        if waiting < 2 {
-            return None;
-        }
-        let count = most.min(self.cut.equal(front));
-        // There was no room for what its requester has to make, and now there is for one burst after the other.
-        let refilled = self.waiting_request().map(|state| self.cut.count(state.left.run()));
-        let count = count.min(refilled.unwrap_or(waiting - 1));
-        let ends_request = refilled == Some(count);
-        (count > 0).then_some(Unnoticed { burst, count, ends_request })
-    }
-
-    /// Asks the requester what it makes next, the present request having been made at `now`.
-    pub(super) fn ahead(&self, now: Time) -> Option<Request> {
-        let ReadKind::Direct { requester, .. } = &self.kind else { return None };
-        requester.borrow().as_ref()?.requester.ahead(now)
-    }
-
-    /// Takes so many of the waiting bursts, the last at `now`. The reads that its requester makes in their
-    /// places wait then, too. `next` is the request after that, if that was all of the present request.
-    #[inline]
-    pub(super) fn take(&self, bursts: usize, next: Option<Request>, now: Time) {
-        let mut queue = self.queue.borrow_mut();
-        if let Some(front) = queue.front_mut() {
-            self.cut.split(front, bursts);
-            if front.bytes == 0 {
-                queue.pop_front();
-            }
-        }
-        let Some(mut state) = self.waiting_request() else {
-            self.waiting.set(self.waiting.get() - bursts);
-            return;
-        };
-        let left = &mut state.left;
-        let mut run = left.run();
-        let generated = self.cut.split(&mut run, bursts);
-        (left.address, left.bytes) = (run.address, run.bytes);
-        if let Some(next) = next {
-            *left = next;
-            // When it can be granted next, there is no room for it.
-            if let ReadKind::Direct { next_read, .. } = &self.kind
-                && next.due > now + self.period
-            {
-                next_read.set(next.due);
-            }
-        }
-        match queue.back_mut() {
-            Some(back) if self.cut.continues(*back, generated) => back.bytes += generated.bytes,
-            _ => queue.push_back(generated),
+    pub(super) fn on_registers(&self, update: impl FnOnce(&mut RequestRegisters)) {
+        if let ReadKind::Fifo { registers, .. } = &self.kind {
+            update(&mut registers.borrow_mut());
         }
     }
 
@@ -555,13 +443,6 @@ impl ReadClient {
         }
     }
 
-    /// Returns true if the data of a burst wakes a process.
-    #[inline]
-    pub(super) fn is_awaited(&self, burst: &Burst) -> bool {
-        let awaited_bytes = self.awaited_bytes.get();
-        awaited_bytes > 0 && self.arrived_bytes.get() + burst.bytes as usize >= awaited_bytes
-    }
-
     #[inline]
     fn count_arrived(&self, bytes: u32) {
         let arrived = self.arrived_bytes.get() + bytes as usize;
@@ -585,10 +466,10 @@ impl ReadClient {
             beat_bytes: _,
             cut: _,
             period: _,
+            registers: _,
             kind,
             queue,
             waiting,
-            reading,
             data,
             beats,
             arrived_bytes,
@@ -599,11 +480,10 @@ impl ReadClient {
         at.part(name)?;
         let is_requesting = waiting.get() > 0 || !queue.borrow().is_empty();
         at.at_rest(!is_requesting && awaited_bytes.get() == 0, "a read is asked for")?;
-        at.at_rest(reading.get().0.bytes == 0, "a read is in flight")?;
         let is_empty = data.borrow().len() == 0 && beats.borrow().is_empty() && arrived_bytes.get() == 0;
         at.at_rest(is_empty, "nobody has taken what was read")?;
         match kind {
-            ReadKind::Fifo { path, level: _ } => path.borrow_mut().checkpoint(at)?,
+            ReadKind::Fifo { registers, level: _ } => registers.borrow_mut().checkpoint(at)?,
             ReadKind::Direct { requester, next_read, done: _, intake, watch } => {
                 at.at_rest(watch.borrow().is_none(), "reads are counted")?;
                 at.at_rest(requester.borrow().is_none(), "a read is asked for")?;

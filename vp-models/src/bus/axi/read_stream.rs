@@ -3,8 +3,8 @@
 use super::arbiter::Client as _;
 use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{ReadClient, ReadKind, Requester};
-use super::request_path::{RequestPath, STALL_COUNTERS};
-use super::request_watch::{RequestPlaces, RequestWatch};
+use super::request_registers::{Possible, RequestPlaces, RequestRegisters, STALL_COUNTERS};
+use super::request_watch::RequestWatch;
 use super::{Interconnect, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
@@ -32,7 +32,6 @@ pub struct ReadStream {
     sim: Sim,
     interconnect: Rc<Interconnect>,
     client: Rc<ReadClient>,
-    /// Number of the stream at its interface.
     config: ReadStreamConfig,
     /// True if it has a FIFO; if not, its data may have to wait on the bus.
     buffered: bool,
@@ -65,8 +64,13 @@ impl ReadStream {
         config: ReadStreamConfig,
     ) -> Rc<ReadStream> {
         let level = interconnect.fifos().level(format!("{name}.read_fifo"), LevelUnit::Bytes);
-        let path = RefCell::new(RequestPath::new(interconnect.config().period, config.lines));
-        ReadStream::build(interconnect, name, id, config, ReadKind::Fifo { path, level })
+        let axi = interconnect.config();
+        let under_way = (config.lines < u32::MAX).then_some(config.lines as usize);
+        // `NV_NVDLA_DMAIF_rdreq`.
+        let places = RequestPlaces { registers: 1, under_way, has_fifo: true };
+        let registers = RequestRegisters::new(axi.period, axi.request_registers, places);
+        let kind = ReadKind::Fifo { registers: RefCell::new(registers), level };
+        ReadStream::build(interconnect, name, id, config, kind)
     }
 
     /// A client without a latency FIFO: the interface makes its reads ([`ReadStream::run_requester`]), and its data waits on the
@@ -139,13 +143,14 @@ impl ReadStream {
         }
         let now = self.sim.now();
         let possible = if self.requested.get() == now { Time::ZERO } else { now };
-        let mut bursts = self.client.bursts(address, bytes).peekable();
-        while let Some(burst) = bursts.next() {
+        let count = self.client.count_bursts(address, bytes);
+        if count > 0 {
+            let possible = Possible { at: possible, ..Possible::default() };
+            self.client.on_registers(|registers| registers.request(possible, count, self.counter.get()));
+        }
+        for burst in self.client.bursts(address, bytes) {
             self.room(burst.bytes, place).await;
-            if place > 0 {
-                self.client.on_path(|path| path.request(possible, self.counter.get()));
-            }
-            self.client.on_path(|path| path.add_burst(self.sim.now(), bursts.peek().is_none()));
+            self.client.on_registers(|registers| registers.add_room(self.sim.now()));
             self.lines_used.set(self.lines_used.get() + std::mem::take(&mut place));
             self.used.set(self.used.get() + burst.bytes);
             self.pending.set(self.pending.get() + u64::from(burst.bytes));
@@ -205,7 +210,7 @@ impl ReadStream {
     /// since the last call; for a client with a FIFO.
     pub fn take_stalled(&self, counter: usize) -> Time {
         let mut stalled = Time::ZERO;
-        self.client.on_path(|path| stalled = path.take_stalled(counter));
+        self.client.on_registers(|registers| stalled = std::mem::take(registers.stalled(counter)));
         stalled
     }
 
@@ -291,7 +296,7 @@ impl ReadStream {
         }
         let due = self.sim.now() + self.config.credit_return;
         let lines = self.lines_taken(bytes);
-        self.client.on_path(|path| path.free_contexts(due, lines));
+        self.client.on_registers(|registers| (0..lines).for_each(|_| _ = registers.done(due)));
         self.returning.borrow_mut().push_back((due, bytes, lines));
         if self.awaits_room.take() {
             // Who waits found none on its way back: this is the first.

@@ -1,21 +1,29 @@
 //! The registers between an engine's requests and the arbiter, one by one: when each request finds `ready`.
 //!
 //! ```text
-//! engine → registers of the engine → two of the interface → split into bursts → one of the interface → arbiter
+//! engine → its registers → pipe_p1 → pipe_p2 → split into bursts, room in the latency FIFO → pipe_p1 → arbiter
 //! ```
 //!
-//! Each has another beside it for what comes when it cannot move; see [`RegisterKind`].
+//! Each has another beside it for what comes when it cannot move; see [`RegisterKind`]. Those of an engine with a latency FIFO are one, of
+//! `NV_NVDLA_DMAIF_rdreq`. The others are the interface's (RTL, branch nv_small: `NV_NVDLA_NOCIF_DRAM_READ_IG_bpt.v`, `_arb.v`). When all are
+//! full, because the FIFO has no room or other clients have their turn, the engine's `valid` waits for `ready`, which it counts. An engine
+//! whose queue of requests under way (of contexts: `NV_NVDLA_PDP_RDMA_cq`, `_CDP_RDMA_cq`) has no place makes none: its `valid` is low.
 //!
-//! Nothing waits in this code: times follow from those of requests and grants, as far as these are known.
+//! Nothing waits in this code: times follow from those of requests, room and grants, as far as these are known.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use vp_core::Time;
+
+/// The number of stall counters of a read client: BDMA has one for each of its groups.
+pub const STALL_COUNTERS: usize = 2;
 
 /// Items of a register that say when it takes the next one: two may be in it, and what has left last.
 const REMEMBERED: usize = 3;
 
 /// Time of a request or burst in a register; [`Time::MAX`]: not known.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Item {
     entered: Time,
     /// Time from which the next stage sees it.
@@ -112,15 +120,30 @@ pub struct Possible {
 struct Waiting {
     possible: Possible,
     bursts: usize,
+    /// Number of the counter of its stall.
+    counter: usize,
 }
 
-/// The requests of an engine without a latency FIFO on their way to the arbiter.
+/// Registers between an engine and its memory interface, and the size of the queue for its requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestPlaces {
+    /// Registers between the engine and the memory interface.
+    pub registers: usize,
+    /// Requests made whose data is not all taken, at most; `None`: as many as there are.
+    pub under_way: Option<usize>,
+    /// True if a burst is split off when a latency FIFO has room for it ([`RequestRegisters::add_room`]).
+    pub has_fifo: bool,
+}
+
+/// The requests of an engine on their way to the arbiter.
 ///
-/// Times of requests and grants are those of the arbiter: an unhindered request is made and granted at the same time.
+/// Times of requests, room and grants are those of the arbiter: an unhindered request is made and granted at the same time.
 pub(super) struct RequestRegisters {
     cycle: Time,
-    /// Times at which the free places of the engine's queue of requests under way can be taken.
-    places: VecDeque<Time>,
+    /// Times at which the free places of the engine's queue of requests under way can be taken; `None` if it has none.
+    places: Option<VecDeque<Time>>,
+    /// Times from which there is room in the latency FIFO for the bursts that are not split off; `None` if it has none.
+    room: Option<VecDeque<Time>>,
     waiting: VecDeque<Waiting>,
     requests: Vec<Register>,
     bursts: Register,
@@ -129,37 +152,42 @@ pub(super) struct RequestRegisters {
     after_valid: Time,
     /// The first cycle after the last burst was split off.
     after_burst: Time,
-    stalled: Time,
-    /// Times at which requests were made that nobody has asked for.
+    stalled: [Time; STALL_COUNTERS],
+    /// Times at which requests were made that are under way.
     made: VecDeque<Time>,
 }
 
 impl RequestRegisters {
-    /// Registers in which nothing stands: so many of the engine in front of the interface's, which are of this kind, with a queue of so many
-    /// requests under way.
-    pub(super) fn new(
-        cycle: Time,
-        (engine, interface): (usize, RegisterKind),
-        places: usize,
-    ) -> RequestRegisters {
-        let kinds = std::iter::repeat_n(RegisterKind::Delayed, engine).chain([interface; 2]);
+    /// Registers in which nothing stands, of which the interface's are of this kind.
+    pub(super) fn new(cycle: Time, interface: RegisterKind, places: RequestPlaces) -> RequestRegisters {
+        let RequestPlaces { registers, under_way, has_fifo } = places;
+        let kinds = std::iter::repeat_n(RegisterKind::Delayed, registers).chain([interface; 2]);
         RequestRegisters {
             cycle,
-            places: vec![Time::ZERO; places].into(),
+            places: under_way.map(|under_way| vec![Time::ZERO; under_way].into()),
+            room: has_fifo.then(VecDeque::new),
             waiting: VecDeque::new(),
             requests: kinds.map(Register::new).collect(),
             bursts: Register::new(interface),
             after_ready: Time::ZERO,
             after_valid: Time::ZERO,
             after_burst: Time::ZERO,
-            stalled: Time::ZERO,
+            stalled: [Time::ZERO; STALL_COUNTERS],
             made: VecDeque::new(),
         }
     }
 
-    /// The engine has a request of so many bursts.
-    pub(super) fn request(&mut self, possible: Possible, bursts: usize) {
-        self.waiting.push_back(Waiting { possible, bursts });
+    /// The engine has a request of so many bursts, whose stall this counter counts.
+    pub(super) fn request(&mut self, possible: Possible, bursts: usize, counter: usize) {
+        self.waiting.push_back(Waiting { possible, bursts, counter });
+        self.advance();
+    }
+
+    /// Notes that there is room in the latency FIFO for the next burst from `at` on.
+    pub(super) fn add_room(&mut self, at: Time) {
+        if let Some(room) = &mut self.room {
+            room.push_back(at);
+        }
         self.advance();
     }
 
@@ -170,20 +198,19 @@ impl RequestRegisters {
         self.advance();
     }
 
-    /// Notes that a request is no longer under way from `at` on.
-    pub(super) fn done(&mut self, at: Time) {
-        self.places.push_back(at);
-        self.advance();
+    /// Notes that the first request is no longer under way from `at` on; returns when it was made, if that is known.
+    pub(super) fn done(&mut self, at: Time) -> Option<Time> {
+        let made = self.made.pop_front();
+        if let Some(places) = &mut self.places {
+            places.push_back(at);
+            self.advance();
+        }
+        made
     }
 
-    /// Returns the time at which the first request was made of those that this has not told of; none if that is not known.
-    pub(super) fn take_made(&mut self) -> Option<Time> {
-        self.made.pop_front()
-    }
-
-    /// Returns the time for which requests have waited for `ready`.
-    pub(super) fn stalled(&self) -> Time {
-        self.stalled
+    /// Returns the time for which requests of a counter have waited for `ready`.
+    pub(super) fn stalled(&mut self, counter: usize) -> &mut Time {
+        &mut self.stalled[counter]
     }
 
     /// Moves on what is known to move.
@@ -194,9 +221,19 @@ impl RequestRegisters {
     /// Splits the next burst off the request in the last register.
     fn split(&mut self) -> bool {
         let cycle = self.cycle;
+        let to_here = cycle * self.requests.len() as u64;
         let Some(last) = self.requests.last_mut() else { return false };
         let Some(request) = last.front() else { return false };
-        let Some(at) = self.bursts.accepts(request.seen.max(self.after_burst), cycle) else { return false };
+        let room = match &self.room {
+            None => Some(Time::ZERO),
+            Some(room) => room.front().map(|room| *room + to_here),
+        };
+        let Some(room) = room else { return false };
+        let from = request.seen.max(self.after_burst).max(room);
+        let Some(at) = self.bursts.accepts(from, cycle) else { return false };
+        if let Some(room) = &mut self.room {
+            room.pop_front();
+        }
         self.after_burst = at + cycle;
         self.bursts.enter(at, 1, cycle);
         request.bursts = request.bursts.saturating_sub(1);
@@ -220,21 +257,52 @@ impl RequestRegisters {
 
     /// Makes the engine's next request.
     fn make(&mut self) -> bool {
-        let (Some(&Waiting { possible, bursts }), Some(&place)) = (self.waiting.front(), self.places.front())
-        else {
-            return false;
+        let Some(&Waiting { possible, bursts, counter }) = self.waiting.front() else { return false };
+        let place = match &self.places {
+            None => Some(Time::ZERO),
+            Some(places) => places.front().copied(),
         };
+        let Some(place) = place else { return false };
         let after = (self.after_ready + possible.after_ready).max(self.after_valid + possible.after_valid);
         let valid = possible.at.max(place).max(after);
         let Some(ready) = self.requests[0].accepts(valid, self.cycle) else { return false };
         self.waiting.pop_front();
-        self.places.pop_front();
+        if let Some(places) = &mut self.places {
+            places.pop_front();
+        }
         self.requests[0].enter(ready, bursts, self.cycle);
-        self.stalled += ready.since(valid);
+        self.stalled[counter] += ready.since(valid);
         self.after_ready = ready + self.cycle;
         self.after_valid = valid + self.cycle;
         self.made.push_back(ready);
         true
+    }
+
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let RequestRegisters {
+            cycle: _,
+            places,
+            room,
+            waiting,
+            requests,
+            bursts,
+            after_ready,
+            after_valid,
+            after_burst,
+            stalled,
+            made,
+        } = self;
+        let is_split = room.as_ref().is_none_or(VecDeque::is_empty);
+        at.at_rest(waiting.is_empty() && is_split && made.is_empty(), "requests are under way")?;
+        at.value(places)?;
+        for Register { kind: _, items } in requests.iter_mut().chain([bursts]) {
+            at.value(items)?;
+            at.check(items.iter().all(|item| item.left < Time::MAX), "a request waits for the arbiter")?;
+        }
+        at.value(after_ready)?;
+        at.value(after_valid)?;
+        at.value(after_burst)?;
+        at.value(stalled)
     }
 }
 
@@ -249,14 +317,19 @@ mod tests {
         CYCLE * cycle
     }
 
+    fn registers(kind: RegisterKind, registers: usize, under_way: usize) -> RequestRegisters {
+        let places = RequestPlaces { registers, under_way: Some(under_way), has_fifo: false };
+        RequestRegisters::new(CYCLE, kind, places)
+    }
+
     /// Makes requests when the engine has them; of the arbiter's grants these are known. Returns the cycles in which they find `ready`.
     fn made(kind: RegisterKind, requests: &[(u64, usize)], grants: &[u64]) -> Vec<u64> {
-        let mut path = RequestRegisters::new(CYCLE, (2, kind), 128);
+        let mut path = registers(kind, 2, 128);
         for &(valid, bursts) in requests {
-            path.request(Possible { at: at(valid), ..Possible::default() }, bursts);
+            path.request(Possible { at: at(valid), ..Possible::default() }, bursts, 0);
         }
         grants.iter().for_each(|&grant| path.granted(at(grant)));
-        std::iter::from_fn(|| path.take_made()).map(|made| made.cycles(CYCLE)).collect()
+        path.made.iter().map(|made| made.cycles(CYCLE)).collect()
     }
 
     #[test]
@@ -302,27 +375,26 @@ mod tests {
 
     #[test]
     fn a_request_without_a_place_in_the_queue_has_no_valid_and_does_not_stall() {
-        let mut path = RequestRegisters::new(CYCLE, (2, Catching), 1);
-        path.request(Possible::default(), 1);
-        path.request(Possible::default(), 1);
+        let mut path = registers(Catching, 2, 1);
+        path.request(Possible::default(), 1, 0);
+        path.request(Possible::default(), 1, 0);
         path.granted(at(0));
-        path.done(at(50));
-        assert_eq!(path.stalled(), Time::ZERO);
-        assert_eq!(path.take_made(), Some(at(0)));
-        assert_eq!(path.take_made(), Some(at(50)));
+        assert_eq!(path.done(at(50)), Some(at(0)));
+        assert_eq!(*path.stalled(0), Time::ZERO);
+        assert_eq!(path.done(at(60)), Some(at(50)));
     }
 
     /// Returns the stall of a seventh request, behind six of which the sixth waits for the first grant: as much as is known with the second.
     fn stall_of_the_last(possible: Possible) -> u64 {
-        let mut path = RequestRegisters::new(CYCLE, (0, Catching), 128);
+        let mut path = registers(Catching, 0, 128);
         for cycle in 0..7 {
-            path.request(Possible { at: at(cycle), ..Possible::default() }, 1);
+            path.request(Possible { at: at(cycle), ..Possible::default() }, 1, 0);
         }
-        path.request(possible, 1);
+        path.request(possible, 1, 0);
         path.granted(at(100));
-        let before = path.stalled();
+        let before = *path.stalled(0);
         path.granted(at(200));
-        path.stalled().since(before).cycles(CYCLE)
+        path.stalled(0).since(before).cycles(CYCLE)
     }
 
     #[test]
@@ -331,5 +403,37 @@ mod tests {
         let valid = |after| stall_of_the_last(Possible { after_valid: at(after), ..Possible::default() });
         assert_eq!(ready(0) - ready(3), 3);
         assert_eq!(valid(0), valid(3));
+    }
+
+    /// Returns the cycles for which requests of one burst each wait that are all possible at once, and of which one is granted every `pace` cycles.
+    fn stalls_before_a_fifo(requests: u64, pace: u64, room: impl Fn(u64) -> u64) -> [u64; 2] {
+        let places = RequestPlaces { registers: 1, under_way: None, has_fifo: true };
+        let mut path = RequestRegisters::new(CYCLE, Catching, places);
+        for number in 0..requests {
+            path.request(Possible::default(), 1, usize::from(number + 1 == requests));
+            path.add_room(at(room(number)));
+        }
+        (0..requests).for_each(|number| path.granted(at(number * pace)));
+        [0, 1].map(|counter| path.stalled(counter).cycles(CYCLE))
+    }
+
+    #[test]
+    fn requests_that_find_a_place_do_not_stall() {
+        assert_eq!(stalls_before_a_fifo(8, 1000, |_| 0), [0, 0]);
+        assert_eq!(stalls_before_a_fifo(1000, 1, |_| 0), [0, 0]);
+    }
+
+    /// Two requests in each of three registers, and two bursts behind them: the ninth request waits for the first grant that is late, which frees its
+    /// place four cycles later.
+    #[test]
+    fn each_counter_has_the_stalls_of_its_requests() {
+        assert_eq!(stalls_before_a_fifo(10, 100, |_| 0), [0, 99]);
+        assert_eq!(stalls_before_a_fifo(11, 100, |_| 0), [99, 99]);
+    }
+
+    #[test]
+    fn requests_wait_for_room_in_the_fifo() {
+        // The first burst has no room before 50; its request frees a place at the engine six cycles later.
+        assert_eq!(stalls_before_a_fifo(7, 0, |_| 50), [0, 50]);
     }
 }

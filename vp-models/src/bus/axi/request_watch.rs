@@ -5,22 +5,11 @@
 //! [`RequestRegisters`].
 
 use super::burst::{Cut, Run};
-use super::request_registers::{Possible, RegisterKind, RequestRegisters};
+use super::request_registers::{Possible, RegisterKind, RequestPlaces, RequestRegisters};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::Time;
-
-/// Registers between an engine and the arbiter, and the size of the queue for its requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RequestPlaces {
-    /// Registers between the engine and the memory interface.
-    pub registers: usize,
-    /// Kind of the interface's registers.
-    pub interface: RegisterKind,
-    /// Requests made whose data is not all taken, at most.
-    pub under_way: usize,
-}
 
 /// The counts of one layer.
 pub struct RequestWatch {
@@ -44,10 +33,10 @@ impl RequestWatch {
     pub(super) fn new(
         cut: Cut,
         beat_bytes: u32,
-        period: Time,
+        (period, interface): (Time, RegisterKind),
         (places, around): (RequestPlaces, Time),
     ) -> Rc<RequestWatch> {
-        let path = RequestRegisters::new(period, (places.registers, places.interface), places.under_way);
+        let path = RequestRegisters::new(period, interface, places);
         let state = State { path, beats: VecDeque::new(), done: Time::ZERO, outstanding: Time::ZERO };
         Rc::new(RequestWatch { cut, beat_bytes, around, state: RefCell::new(state) })
     }
@@ -57,7 +46,7 @@ impl RequestWatch {
         let mut state = self.state.borrow_mut();
         let first = (address % u64::from(self.beat_bytes)) as u32;
         state.beats.push_back((first + bytes).div_ceil(self.beat_bytes));
-        state.path.request(possible, self.cut.count(Run { address, bytes }));
+        state.path.request(possible, self.cut.count(Run { address, bytes }), 0);
     }
 
     /// Notes that the arbiter has taken a burst.
@@ -73,17 +62,16 @@ impl RequestWatch {
         if *left == 0 {
             beats.pop_front();
             let at = at + self.around;
-            if let Some(made) = path.take_made() {
+            if let Some(made) = path.done(at) {
                 *outstanding += at.since(made.max(*done));
                 *done = at;
             }
-            path.done(at);
         }
     }
 
     /// Returns the time for which requests have waited for `ready`.
     pub fn stalled(&self) -> Time {
-        self.state.borrow().path.stalled()
+        *self.state.borrow_mut().path.stalled(0)
     }
 
     /// Returns the time for which a request was outstanding.
@@ -101,8 +89,8 @@ mod tests {
 
     /// With beats of 8 bytes and as many cycles around a request and its data as on nv_small's RTL: 8.
     fn watch() -> Rc<RequestWatch> {
-        let places = RequestPlaces { registers: 2, interface: RegisterKind::Catching, under_way: 128 };
-        RequestWatch::new(Cut::new(8, 1, u64::MAX), 8, CYCLE, (places, CYCLE * 8))
+        let places = RequestPlaces { registers: 2, under_way: Some(128), has_fifo: false };
+        RequestWatch::new(Cut::new(8, 1, u64::MAX), 8, (CYCLE, RegisterKind::Catching), (places, CYCLE * 8))
     }
 
     fn request(watch: &RequestWatch, at: u64, beats: u32) {

@@ -89,12 +89,6 @@ impl<T> Responder<T> {
         self.faults.as_ref().map(|faults| &*faults.faults)
     }
 
-    /// Returns true if the time of each answer is known at once.
-    #[inline]
-    pub(super) fn is_plain(&self) -> bool {
-        self.model.is_none() && self.faults.is_none()
-    }
-
     /// Time from which on the next address is taken, as far as it is known.
     #[inline]
     pub(super) fn room(&self) -> Time {
@@ -167,12 +161,6 @@ impl<T> Responder<T> {
         } else {
             self.config.period * u64::from(self.config.read_latency.least())
         }
-    }
-
-    /// Gives the memory a read, as [`Responder::request`] does, where [`Responder::is_plain`]; returns when its data can be on R.
-    #[inline]
-    pub(super) fn request_plain(&mut self, burst: &Burst, now: Time) -> Time {
-        self.serve(burst, now) + self.config.period * self.latency.draw()
     }
 
     /// Edge at which the memory starts on a burst that reaches it at `now`: at once, or if it moves bytes more

@@ -104,19 +104,6 @@ pub trait AxiTarget {
         None
     }
 
-    /// The number of bytes from an address on that can be read at once and in any pieces; 0 if each burst has
-    /// to be read by itself.
-    fn held(&self, address: u64) -> u64 {
-        let _ = address;
-        0
-    }
-
-    /// Appends bytes to the output: no more than [`AxiTarget::held`] says.
-    fn read_held(&self, address: u64, bytes: u32, onto: &mut Vec<u8>) {
-        let _ = address;
-        onto.resize(onto.len() + bytes as usize, 0);
-    }
-
     /// Writes `data`, all of it. Answers when the memory holds it.
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()>;
 }

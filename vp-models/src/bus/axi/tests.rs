@@ -23,7 +23,7 @@ enum Client {
     /// Asks as far as its FIFO has room, and takes some bytes every so many cycles.
     Buffered { capacity: u32, take: usize, every: u64, traffic: Traffic },
     /// Has the interface make its reads.
-    Unbuffered { places: bool, ahead: bool, take: usize, traffic: Traffic },
+    Unbuffered { places: bool, take: usize, traffic: Traffic },
     /// Writes, each piece so many cycles after it was put.
     Writer { latency: u64, limit: u32, traffic: Traffic },
 }
@@ -69,9 +69,8 @@ fn client() -> impl Strategy<Value = Client> {
         (64u32..600, 1usize..64, 0u64..12, traffic()).prop_map(|(capacity, take, every, traffic)| {
             Client::Buffered { capacity, take, every, traffic }
         }),
-        (any::<bool>(), any::<bool>(), 1usize..900, traffic()).prop_map(|(places, ahead, take, traffic)| {
-            Client::Unbuffered { places, ahead, take, traffic }
-        }),
+        (any::<bool>(), 1usize..900, traffic())
+            .prop_map(|(places, take, traffic)| { Client::Unbuffered { places, take, traffic } }),
         (0u64..60, 1u32..8, traffic()).prop_map(|(latency, limit, traffic)| Client::Writer {
             latency,
             limit,
@@ -138,14 +137,6 @@ impl AxiTarget for Slow {
         (self.memory == Memory::Inside).then(|| self.ram.read_onto(burst, onto))?
     }
 
-    fn held(&self, address: u64) -> u64 {
-        if self.memory == Memory::Inside { self.ram.held(address) } else { 0 }
-    }
-
-    fn read_held(&self, address: u64, bytes: u32, onto: &mut Vec<u8>) {
-        self.ram.read_held(address, bytes, onto);
-    }
-
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {
         match AxiTarget::write(&self.ram, burst, data) {
             Answer::Now(value) => self.answer(value),
@@ -166,17 +157,13 @@ impl Observer for TransferLog {
     }
 }
 
-/// Makes reads one after the other, some cycles after the one before; tells the next ahead or not.
-struct Script(RefCell<std::vec::IntoIter<(u64, u64, u32)>>, bool);
+/// Makes reads one after the other, some cycles after the one before.
+struct Script(RefCell<std::vec::IntoIter<(u64, u64, u32)>>);
 
 impl Requester for Script {
     fn next(&self, now: Time) -> Option<Request> {
         let (gap, address, bytes) = self.0.borrow_mut().next()?;
         Some(Request { due: now + Time::ns(gap), address, bytes })
-    }
-
-    fn ahead(&self, now: Time) -> Option<Request> {
-        if self.1 { self.next(now) } else { None }
     }
 }
 
@@ -238,6 +225,7 @@ fn config(case: &Case) -> AxiConfig {
         bandwidth: case.bandwidth,
         duplex: case.duplex,
         seed: 7,
+        request_registers: RegisterKind::Catching,
         write_overlap: false,
         write_gathering: None,
     }
@@ -308,7 +296,7 @@ fn start(
                 }
             });
         }
-        Client::Unbuffered { places, ahead, take, traffic } => {
+        Client::Unbuffered { places, take, traffic } => {
             let few = [IntakeStage::Fifo(2), IntakeStage::Skid];
             let stream =
                 ReadStream::unbuffered(interconnect, "unbuffered", id, if places { &few } else { &[] });
@@ -318,7 +306,7 @@ fn start(
             }
             sim.process("take", taker(stream.clone(), all(&traffic), take, 0));
             sim.process("ask", async move {
-                stream.run_requester(Rc::new(Script(RefCell::new(traffic.into_iter()), ahead))).await;
+                stream.run_requester(Rc::new(Script(RefCell::new(traffic.into_iter())))).await;
             });
         }
         Client::Writer { latency, limit, traffic } => {

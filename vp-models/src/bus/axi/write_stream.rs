@@ -15,7 +15,6 @@ pub struct WriteStream {
     sim: Sim,
     interconnect: Rc<Interconnect>,
     client: Rc<WriteClient>,
-    /// Number of the stream at its interface.
     /// Bursts that wait for the arbiter, at most, before [`WriteStream::put`] waits.
     buffer: usize,
 }

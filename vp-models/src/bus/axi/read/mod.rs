@@ -7,7 +7,6 @@
 mod egress;
 mod pins;
 mod returning;
-mod run;
 
 use super::arbiter::Client as _;
 use crate::bus::axi::channel::{Channel, Direction, PendingAnswer, Transfers};
@@ -20,7 +19,6 @@ use crate::checkpoint::{Checkpoint, CheckpointError};
 use egress::Egress;
 use pins::Driving;
 use returning::{Returning, close};
-use run::Granting;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -34,9 +32,6 @@ pub(super) trait Advance {
 
     /// Moves time on, if no other process does anything until then.
     fn advance(&self, to: Time) -> bool;
-
-    /// A time up to which it could be moved on.
-    fn quiet_until(&self) -> Time;
 }
 
 /// A read accepted by the memory and not yet handed back.
@@ -80,8 +75,6 @@ pub(super) struct ReadSide {
     bus_queue: VecDeque<Read>,
     /// Read that a master outside is taking.
     driving: Option<Driving>,
-    /// Bursts that are being granted without steps, by client: kept for its allocation.
-    granting: Vec<Granting>,
 }
 
 /// The reads of one interface.
@@ -161,7 +154,6 @@ impl ReadSide {
             from_pins: VecDeque::new(),
             bus_queue: VecDeque::new(),
             driving: None,
-            granting: Vec::new(),
         }
     }
 
@@ -247,13 +239,6 @@ impl Reads {
                 // One address a cycle: no other follows now. But there is room for another request, and what was asked
                 // for may be back at once.
                 made = self.generate_reads(transfers, &clients, now);
-                if self.has_none_returning(transfers)
-                    && let Some(last) =
-                        self.run(transfers, &clients, (until.min(made), time.quiet_until()), observed)
-                {
-                    time.advance(last);
-                    made = self.generate_reads(transfers, &clients, now);
-                }
                 data = self.return_data(transfers, &clients, now, observed)?;
             }
             let at_pins = self.step_pins(transfers, &clients, now, observed)?;
@@ -268,14 +253,6 @@ impl Reads {
             now = next;
             observed.report_many(now);
         }
-    }
-
-    /// Returns true if no read is returning whose next step could depend on a partner, a fault, a memory model or other reads.
-    #[inline]
-    fn has_none_returning(&self, transfers: &Transfers<ReadSide>) -> bool {
-        let side = &transfers.side;
-        let is_plain = transfers.responder.is_plain() && !self.partners.is_any();
-        is_plain && side.returning.is_empty() && side.egress.is_empty()
     }
 
     /// Queues the reads that are due of all requesters; returns the time of the next one.
@@ -364,7 +341,6 @@ impl Reads {
                 from_pins: _,
                 bus_queue,
                 driving,
-                granting: _,
             } = side;
             at.at_rest(generating.get() == 0, "reads are asked for")?;
             at.value(bus_free)?;

@@ -101,6 +101,7 @@ impl Reads {
     }
 
     /// Moves on what is returning, and hands on what is on the bus by now; returns when there is more to do.
+    #[inline]
     pub(super) fn return_data(
         &self,
         transfers: &mut Transfers<ReadSide>,
@@ -108,6 +109,9 @@ impl Reads {
         now: Time,
         observed: &Observed,
     ) -> Result<Time, PendingAnswer> {
+        if transfers.side.returning.is_empty() && transfers.side.egress.is_empty() {
+            return Ok(Time::MAX);
+        }
         let due = self.step_egress(transfers, clients, now);
         let (side, mut next) = (&mut transfers.side, Time::MAX);
         while let Some(returning) = side.returning.get_mut(side.complete) {

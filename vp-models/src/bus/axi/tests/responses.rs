@@ -18,6 +18,7 @@ fn interconnect(simulation: &Simulation, memory: Memory) -> (Rc<Interconnect>, R
         bandwidth: None,
         duplex: false,
         seed: 7,
+        request_registers: RegisterKind::Catching,
         write_overlap: false,
         write_gathering: None,
     };

@@ -311,8 +311,7 @@ impl Cdma {
             stream.set_taker(consumer);
             return None;
         };
-        let interface = self.timing.conv.request_registers;
-        let places = RequestPlaces { registers, interface, under_way: UNDER_WAY };
+        let places = RequestPlaces { registers, under_way: Some(UNDER_WAY), has_fifo: false };
         let watch = stream.watch(places, self.cycles(self.timing.conv.counted_around));
         stream.set_taker(Some(Rc::new(Counted { consumer, watch: watch.clone() })));
         Some(watch)

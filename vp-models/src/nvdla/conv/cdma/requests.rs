@@ -282,15 +282,6 @@ impl Requester for DataRequests {
         let due = pace.next.get() + pace.cycle * cycle;
         Some(pace.begin(due, address, bytes))
     }
-
-    fn ahead(&self, now: Time) -> Option<Request> {
-        let others = {
-            let lines = self.lines.borrow();
-            lines.1 + 1 < lines.0.len()
-        };
-        // Lines of which some reads are left have their room.
-        if others { self.next(now) } else { None }
-    }
 }
 
 /// The reads of a layer's weights: eight atoms at once up to a multiple of eight, as the buffer has room; what lies in
@@ -391,51 +382,31 @@ impl WeightRequests {
         }
         false
     }
+}
 
-    /// The read before, if there was one, is made.
-    fn made_one(&self, now: Time) {
-        if self.pace.made(now).is_some() {
-            self.pace.next.set(now + self.pace.cycle);
-        }
-    }
-
-    /// The read before is made, and this is the next.
-    fn made(&self, now: Time, address: u64, bytes: u32) -> Request {
+impl Requester for WeightRequests {
+    fn next(&self, now: Time) -> Option<Request> {
         let pace = &self.pace;
-        self.made_one(now);
+        if pace.made(now).is_some() {
+            pace.next.set(now + pace.cycle);
+        }
+        let (address, wanted) = self.wanted();
+        if wanted == 0 {
+            self.ended.set(true);
+            self.asked.end();
+            return None;
+        }
+        let bytes = self.bytes_with_room(wanted);
+        if bytes == 0 {
+            pace.lacks_room(now);
+            return None;
+        }
         self.buffer.take_weight_room(Stored::Weights, bytes);
         pace.has_room(now);
         self.done.set(self.done.get() + bytes);
         for first in (0..bytes).step_by(self.beat as usize) {
             self.asked.push((self.beat.min(bytes - first), now));
         }
-        pace.begin(pace.next.get(), address, bytes)
-    }
-}
-
-impl Requester for WeightRequests {
-    fn next(&self, now: Time) -> Option<Request> {
-        let (address, wanted) = self.wanted();
-        let bytes = if wanted > 0 { self.bytes_with_room(wanted) } else { 0 };
-        if bytes > 0 {
-            return Some(self.made(now, address, bytes));
-        }
-        self.made_one(now);
-        if wanted == 0 {
-            self.ended.set(true);
-            self.asked.end();
-        } else {
-            self.pace.lacks_room(now);
-        }
-        None
-    }
-
-    fn ahead(&self, now: Time) -> Option<Request> {
-        if self.asked.awaited.get() {
-            return None;
-        }
-        let (address, wanted) = self.wanted();
-        let bytes = if wanted > 0 { self.bytes_with_room(wanted) } else { 0 };
-        (bytes > 0).then(|| self.made(now, address, bytes))
+        Some(pace.begin(pace.next.get(), address, bytes))
     }
 }
