@@ -176,6 +176,8 @@ fn run(traffic: &Traffic, bursts: u64, looking: Looking) -> f64 {
         period: Time::ns(1),
         beat_bytes: BURST,
         burst_beats: 1,
+        transaction_beats: 1,
+        realigns_reads: false,
         address_bits: 64,
         read_outstanding: 256,
         read_pipeline: PipelineConfig { before_count: 3, behind_count: 2 },

@@ -19,6 +19,8 @@ fn axi() -> AxiConfig {
         period: Time::ns(1),
         beat_bytes: 8,
         burst_beats: 4,
+        transaction_beats: 4,
+        realigns_reads: false,
         address_bits: 64,
         read_outstanding: 32,
         read_pipeline: PipelineConfig { before_count: 3, behind_count: 2 },

@@ -401,8 +401,8 @@ impl Built<'_> {
                 RtlTree::Nvdlav1 => Packing { lanes: beat, depth: 4, atoms_per_cycle: beat },
                 _ => Packing { lanes: 4, depth: 1, atoms_per_cycle: 1 },
             },
-            // An SDP that is faster than one element a cycle has one more register towards PDP.
-            to_pdp: 5 + u32::from(throughput > 1),
+            // An SDP that is faster than one element a cycle has one more register towards PDP, but on nvdlav1.
+            to_pdp: 5 + u32::from(throughput > 1 && tree != RtlTree::Nvdlav1),
             // RTL: op_en_load comes 5 cycles after the last data has gone to the write DMA (`NV_NVDLA_SDP_WDMA_DAT_out`,
             // layer_done; `NV_NVDLA_SDP_reg`, reg2dp_op_en_reg), 4 before its address on nv_small.
             next_layer: 10 + later,
@@ -441,7 +441,8 @@ impl Built<'_> {
         let is_master = self.tree == RtlTree::Master;
         CdpTiming {
             elements_per_step: self.config.cdp_throughput.max(1),
-            output: 39 + self.later(),
+            // Beside the RTL of nvdlav1 as on master.
+            output: 39 + if self.tree == RtlTree::NvSmall { self.later() } else { 0 },
             write_path: self.write_fifo(8, self.config.cdp_throughput),
             square_sum: 9,
             multiply: 1,
@@ -501,13 +502,14 @@ impl Built<'_> {
         let by_beat = tree == RtlTree::Nvdlav1;
         ConvTiming {
             agreed: (6, 4),
-            data_path: 7 + request_path,
+            // Seen on nvdlav1, where input is asked for two cycles behind weights.
+            data_path: if by_beat { 8 } else { 7 + request_path },
             weight_path: 6 + request_path,
             counted_around: 7 + request_path,
             data_places: match tree {
-                RtlTree::NvSmall | RtlTree::Nvdlav1 => {
-                    vec![BypassFifo(4), Fifo(2), Fifo(2), Skid, Skid, Skid]
-                }
+                RtlTree::NvSmall => vec![BypassFifo(4), Fifo(2), Fifo(2), Skid, Skid, Skid],
+                // `NV_NVDLA_MCIF_READ_eg.v`, ro8_fifo0 and pipe_p10; `NV_NVDLA_CDMA_dma_mux.v`, pipe_p3; `NV_NVDLA_CDMA_dc.v`, pipe_p3.
+                RtlTree::Nvdlav1 => vec![Fifo(4), Fifo(2), Fifo(2), Skid],
                 RtlTree::Master => vec![Register, Skid, Skid, Skid],
             },
             weight_arrival: match tree {

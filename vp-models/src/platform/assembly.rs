@@ -581,6 +581,8 @@ fn axi_config(
         period,
         beat_bytes: interface.width_bytes,
         burst_beats: interface.max_burst,
+        transaction_beats: device.transaction_beats(interface),
+        realigns_reads: device.realigns_reads(),
         address_bits: device.address_bits(),
         read_outstanding: memory.read_outstanding,
         read_pipeline: device.read_pipeline(),

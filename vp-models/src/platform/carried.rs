@@ -110,6 +110,23 @@ impl DeviceDescription {
         }
     }
 
+    /// Beats that the arbiter of reads of such an interface grants at once: eight atoms, aligned, on nvdlav1, which go on AR one by one (RTL,
+    /// `NV_NVDLA_MCIF_READ_IG_bpt.v`, ftran_size; `_spt.v`).
+    pub(super) fn transaction_beats(&self, interface: MemoryInterface) -> u32 {
+        match self {
+            DeviceDescription::Nvdla(nvdla) if nvdla.rtl == RtlTree::Nvdlav1 => {
+                interface.max_burst.max(8 * nvdla.config.memory_atom / interface.width_bytes.max(1))
+            }
+            _ => interface.max_burst,
+        }
+    }
+
+    /// True if read data is told of in pairs of atoms from the first of a request on (RTL, branch nvdlav1, `NV_NVDLA_MCIF_READ_eg.v`,
+    /// arb_cq_swizzle, ro*_fifo0 and 1).
+    pub(super) fn realigns_reads(&self) -> bool {
+        matches!(self, DeviceDescription::Nvdla(nvdla) if nvdla.rtl == RtlTree::Nvdlav1)
+    }
+
     /// Kind of the registers of its memory interfaces in front of the arbiter of reads.
     pub(super) fn request_registers(&self) -> RegisterKind {
         match self {

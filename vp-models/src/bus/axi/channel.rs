@@ -7,6 +7,7 @@
 //! What comes back is the direction's own: `read` has the data bus, `write` the data's way to the memory and the responses.
 
 use super::arbiter::{Arbiter, Client};
+use super::burst::{Cut, Run};
 use super::observed::Observed;
 use super::outstanding::{CountLimit, Outstanding};
 use super::partners::Partners;
@@ -61,6 +62,8 @@ pub(super) struct Channel<D: Direction> {
 
 /// The bursts behind the arbiter.
 pub(super) struct Transfers<D: Direction> {
+    /// The rest of what the arbiter has granted a client at once, which goes on as bursts, one a cycle.
+    granted: Option<(usize, Run)>,
     /// Bursts that are chosen and not on the bus.
     pub(super) pipeline: Pipeline,
     /// Beats under way, as the device counts them.
@@ -90,6 +93,7 @@ impl<D: Direction> Channel<D> {
             false => (config.read_pipeline, config.read_outstanding),
         };
         let transfers = Transfers {
+            granted: None,
             pipeline: Pipeline::new(config.period, stages),
             count: CountLimit::new(config.period, config.burst_beats),
             // `arready` and `awready` are registered.
@@ -119,7 +123,7 @@ impl<D: Direction> Channel<D> {
     /// Returns true if nothing is under way.
     pub(super) fn is_idle(&self, now: Time) -> bool {
         let transfers = self.transfers.borrow();
-        transfers.pipeline.is_empty() && transfers.outstanding.is_empty(now)
+        transfers.granted.is_none() && transfers.pipeline.is_empty() && transfers.outstanding.is_empty(now)
     }
 
     /// Drops what a master outside has asked for and is not on the bus.
@@ -151,7 +155,11 @@ impl<D: Direction> Channel<D> {
         clients: &[Rc<D::Client>],
         now: Time,
     ) -> Time {
-        let choice = D::requests(self, clients, now).1.max(transfers.pipeline.room());
+        let asked = match transfers.granted {
+            Some(_) => Time::ZERO,
+            None => D::requests(self, clients, now).1,
+        };
+        let choice = asked.max(transfers.pipeline.room());
         choice.min(transfers.next_count()).min(self.next_issue(transfers, now))
     }
 
@@ -192,25 +200,44 @@ impl<D: Direction> Channel<D> {
         has_moved
     }
 
-    /// Has the arbiter choose a burst, if there is one and a place for it.
+    /// Has the arbiter choose, if a client asks and there is a place; what it grants at once goes on burst by burst.
     #[inline]
     fn choose(&self, transfers: &mut Transfers<D>, clients: &[Rc<D::Client>], now: Time) -> bool {
         if transfers.pipeline.room() > now {
             return false;
         }
-        let (requesting, _) = D::requests(self, clients, now);
-        let Some((number, turn)) = self.arbiter.next(requesting, clients) else { return false };
-        self.arbiter.set_turn(turn);
-        let client = &*clients[number];
-        let (burst, is_requesting) = D::grant(client, now);
-        if !is_requesting {
-            self.arbiter.clear_requesting(number);
-        }
+        let (number, burst) = match transfers.granted.take() {
+            Some((number, rest)) => (number, self.split(transfers, number, &clients[number], rest)),
+            None => {
+                let (requesting, _) = D::requests(self, clients, now);
+                let Some((number, turn)) = self.arbiter.next(requesting, clients) else { return false };
+                self.arbiter.set_turn(turn);
+                let client = &*clients[number];
+                let (granted, is_requesting) = D::grant(client, now);
+                if !is_requesting {
+                    self.arbiter.clear_requesting(number);
+                }
+                let whole = Run { address: granted.address, bytes: granted.bytes };
+                match granted.beats > self.config.burst_beats && !client.is_outside() {
+                    true => (number, self.split(transfers, number, client, whole)),
+                    false => (number, granted),
+                }
+            }
+        };
         // What the device counts is its own, and nothing of another master's.
-        let counted = if client.is_outside() { 0 } else { burst.beats };
+        let counted = if clients[number].is_outside() { 0 } else { burst.beats };
         let chosen = Chosen { client: Some(number), burst, counted, cycles: D::cycles(&burst) };
         transfers.pipeline.choose(chosen, now);
         true
+    }
+
+    /// Takes the first burst off what a client was granted, and leaves the rest.
+    fn split(&self, transfers: &mut Transfers<D>, number: usize, client: &D::Client, mut rest: Run) -> Burst {
+        let AxiConfig { beat_bytes, burst_beats, .. } = self.config;
+        let cut = Cut::new(beat_bytes, burst_beats, self.config.on_the_bus(u64::MAX));
+        let burst = cut.burst(client.id(), &mut rest);
+        transfers.granted = (rest.bytes > 0).then_some((number, rest));
+        burst
     }
 
     pub(super) fn checkpoint(
@@ -224,7 +251,9 @@ impl<D: Direction> Channel<D> {
             "a partner is, or was since the last reset, at its pins",
         )?;
         arbiter.checkpoint(at)?;
-        let Transfers { pipeline, count, outstanding, responder, side: own } = &mut *transfers.borrow_mut();
+        let Transfers { granted, pipeline, count, outstanding, responder, side: own } =
+            &mut *transfers.borrow_mut();
+        at.at_rest(granted.is_none(), "bursts wait for the bus")?;
         pipeline.checkpoint(at)?;
         count.checkpoint(at)?;
         outstanding.checkpoint(at)?;

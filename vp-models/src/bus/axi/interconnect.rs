@@ -453,6 +453,8 @@ pub(super) mod tests {
             period: Time::ns(1),
             beat_bytes: 8,
             burst_beats,
+            transaction_beats: burst_beats,
+            realigns_reads: false,
             address_bits: 64,
             read_outstanding: 1,
             read_pipeline: PipelineConfig { before_count: 3, behind_count: 2 },

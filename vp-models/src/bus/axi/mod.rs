@@ -34,6 +34,7 @@ mod pipeline;
 mod read;
 mod read_client;
 mod read_stream;
+mod realigner;
 mod request_registers;
 mod request_watch;
 mod responder;
@@ -82,6 +83,10 @@ pub struct AxiConfig {
     pub beat_bytes: u32,
     /// Longest burst in beats: a power of two.
     pub burst_beats: u32,
+    /// Beats that the arbiter of reads grants at once, to go on AR as several bursts: `burst_beats`, or a multiple.
+    pub transaction_beats: u32,
+    /// True if read data reaches a client in beats that begin with the first byte of each request, wherever on the bus that lies.
+    pub realigns_reads: bool,
     /// Bits of an address; higher bits of the device's addresses are not on the bus.
     pub address_bits: u32,
     /// Reads accepted and not yet completely returned, at most.

@@ -4,6 +4,7 @@ use super::arbiter::Client;
 use super::burst::{Cut, Run, bursts};
 use super::bytes::Bytes;
 use super::intake::{BeatConsumer, Intake};
+use super::realigner::Realigner;
 use super::request_registers::{RegisterKind, RequestPlaces, RequestRegisters};
 use super::request_watch::RequestWatch;
 use super::{Answer, AxiTarget, Burst, Unmapped};
@@ -94,6 +95,7 @@ pub(super) struct ReadClient {
     number: Cell<usize>,
     weight: Cell<u32>,
     beat_bytes: u32,
+    /// Rule by which requests are cut into what the arbiter grants at once.
     cut: Cut,
     period: Time,
     registers: RegisterKind,
@@ -102,6 +104,8 @@ pub(super) struct ReadClient {
     queue: RefCell<VecDeque<Run>>,
     /// Number of bursts that wait.
     waiting: Cell<usize>,
+    /// Beats on their way to the client, if these are not those of the bus.
+    realigner: Option<RefCell<Realigner>>,
     /// Bytes that were asked for, from the first that is not taken; what has not come yet holds its place.
     pub(super) data: RefCell<Bytes>,
     /// Beats of which it is known when each is on the bus, and the bytes of it that are not taken.
@@ -149,12 +153,13 @@ impl ReadClient {
             number: Cell::default(),
             weight: Cell::new(1),
             beat_bytes: config.beat_bytes,
-            cut: Cut::new(config.beat_bytes, config.burst_beats, config.on_the_bus(u64::MAX)),
+            cut: Cut::new(config.beat_bytes, config.transaction_beats, config.on_the_bus(u64::MAX)),
             period: config.period,
             registers: config.request_registers,
             kind,
             queue: RefCell::default(),
             waiting: Cell::new(0),
+            realigner: config.realigns_reads.then(|| RefCell::new(Realigner::new(config.beat_bytes))),
             data: RefCell::default(),
             beats: RefCell::default(),
             arrived_bytes: Cell::new(0),
@@ -198,6 +203,13 @@ impl ReadClient {
 
     // What the engine's side does.
 
+    /// Begins a request of so many bytes.
+    pub(super) fn begin_request(&self, bytes: u32) {
+        if let Some(realigner) = &self.realigner {
+            realigner.borrow_mut().request(bytes);
+        }
+    }
+
     pub(super) fn request(&self, burst: &Burst) {
         self.queue.borrow_mut().push_back(Run { address: burst.address, bytes: burst.bytes });
         self.waiting.set(self.waiting.get() + 1);
@@ -223,6 +235,7 @@ impl ReadClient {
     pub(super) fn start(&self, requester: Rc<dyn Requester>, now: Time) -> Option<Time> {
         let ReadKind::Direct { requester: place, next_read, .. } = &self.kind else { return None };
         let left = requester.next(now)?;
+        self.begin_request(left.bytes);
         next_read.set(left.due);
         *place.borrow_mut() = Some(RequesterState { requester, left });
         Some(left.due)
@@ -303,7 +316,10 @@ impl ReadClient {
                 return Some(Time::MAX);
             }
             match requester.next(now) {
-                Some(next) => *left = next,
+                Some(next) => {
+                    self.begin_request(next.bytes);
+                    *left = next;
+                }
                 None => {
                     *place = None;
                     done.notify_delta();
@@ -414,22 +430,26 @@ impl ReadClient {
     /// Delivers a burst whose first beat is on the bus at `first`, and the others a cycle each behind it.
     #[inline]
     pub(super) fn deliver(&self, burst: &Burst, first: Time) {
-        let mut due = first;
-        let mut deliver = |bytes| {
-            self.beats.borrow_mut().push_back((due, bytes));
-            self.change_level(due, bytes.into());
-            due += self.period;
-        };
-        match burst.beats {
-            1 => deliver(burst.bytes),
-            _ => bursts(self.id, burst.address, burst.bytes, self.beat_bytes, 1)
-                .for_each(|beat| deliver(beat.bytes)),
+        if burst.beats == 1 {
+            return self.deliver_beat(burst.bytes, first, first);
         }
-        self.count_arrived(burst.bytes);
+        let mut due = first;
+        for beat in bursts(self.id, burst.address, burst.bytes, self.beat_bytes, 1) {
+            self.deliver_beat(beat.bytes, due, due);
+            due += self.period;
+        }
     }
 
     /// Delivers a beat that is on the bus at `due`, or was before `now`.
+    #[inline]
     pub(super) fn deliver_beat(&self, bytes: u32, due: Time, now: Time) {
+        let bytes = match &self.realigner {
+            None => bytes,
+            Some(realigner) => realigner.borrow_mut().take(bytes),
+        };
+        if bytes == 0 {
+            return;
+        }
         self.beats.borrow_mut().push_back((due, bytes));
         self.change_level(due.max(now), bytes.into());
         self.count_arrived(bytes);
@@ -470,6 +490,7 @@ impl ReadClient {
             kind,
             queue,
             waiting,
+            realigner,
             data,
             beats,
             arrived_bytes,
@@ -480,6 +501,9 @@ impl ReadClient {
         at.part(name)?;
         let is_requesting = waiting.get() > 0 || !queue.borrow().is_empty();
         at.at_rest(!is_requesting && awaited_bytes.get() == 0, "a read is asked for")?;
+        if let Some(realigner) = realigner {
+            realigner.borrow().checkpoint(at)?;
+        }
         let is_empty = data.borrow().len() == 0 && beats.borrow().is_empty() && arrived_bytes.get() == 0;
         at.at_rest(is_empty, "nobody has taken what was read")?;
         match kind {

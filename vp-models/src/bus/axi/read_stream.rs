@@ -143,6 +143,7 @@ impl ReadStream {
         }
         let now = self.sim.now();
         let possible = if self.requested.get() == now { Time::ZERO } else { now };
+        self.client.begin_request(bytes);
         let count = self.client.count_bursts(address, bytes);
         if count > 0 {
             let possible = Possible { at: possible, ..Possible::default() };

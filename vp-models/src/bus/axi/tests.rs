@@ -215,6 +215,8 @@ fn config(case: &Case) -> AxiConfig {
         period: Time::ns(1),
         beat_bytes: 8,
         burst_beats: case.beats,
+        transaction_beats: case.beats,
+        realigns_reads: false,
         address_bits: 64,
         read_outstanding: case.outstanding[0],
         read_pipeline: case.pipeline,

@@ -111,7 +111,7 @@ impl<'a> Pass<'a> {
             early: common.early(memory_alone && layer.input_atoms() == 1),
             pace: common.cycles(pace),
             latency: common.cycles(timing::output_latency(layer, &timing.sdp)),
-            to_pdp: common.cycles(timing::stages(layer, &timing.sdp)),
+            to_pdp: common.cycles(timing::stages_to_pooling(layer, &timing.sdp)),
             begin: timing::begin(layer, &timing.sdp),
             is_split,
             entering: None,

@@ -15,12 +15,25 @@ pub(super) fn output_latency(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     timing.output - fewer + stages(layer, timing)
 }
 
-/// Cycles that the stages add to the datapath.
-pub(super) fn stages(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
-    let ew = layer
-        .ew
-        .as_ref()
-        .map_or(0, |ew| elementwise(ew) + cycles_per_atom(layer, timing) - pace(layer, timing));
+/// Cycles that the stages add to the way of an atom's last elements.
+fn stages(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    let slower = cycles_per_atom(layer, timing) - pace(layer, timing);
+    registers_passed(layer, timing) + if layer.ew.is_some() { slower } else { 0 }
+}
+
+/// Cycles that the stages add to the way of an atom into PDP, which takes its beats in parts: behind EW each comes as many cycles after the one
+/// before as EW takes, and the atom counts from where its parts, one a cycle, end with the last.
+pub(super) fn stages_to_pooling(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    let beats = pace(layer, timing).max(1);
+    let of_beat = cycles_per_atom(layer, timing) / beats;
+    let parts = timing.beat_in_pdp * layer.precision.bytes() as u32;
+    let between = (beats - 1) * of_beat.saturating_sub(parts);
+    registers_passed(layer, timing) + if layer.ew.is_some() { of_beat - 1 + between } else { 0 }
+}
+
+/// Registers of the stages that data passes.
+fn registers_passed(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    let ew = layer.ew.as_ref().map_or(0, |ew| passed_elementwise(ew, timing));
     passed(&layer.bs, timing) + passed(&layer.bn, timing) + ew
 }
 
@@ -104,6 +117,14 @@ fn passed(stage: &Option<Stage>, timing: &SdpTiming) -> u32 {
     match (stage, timing.stage_registers) {
         (Some(_), Some(registers)) => registers,
         _ => registers(stage),
+    }
+}
+
+/// Registers that data passes in EW: of nvdlav1, whose operators work on fp16 too, as many whatever is bypassed, seen.
+fn passed_elementwise(ew: &Elementwise, timing: &SdpTiming) -> u32 {
+    match timing.stage_registers {
+        Some(_) => 11,
+        None => elementwise(ew),
     }
 }
 

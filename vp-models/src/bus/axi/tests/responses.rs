@@ -8,6 +8,8 @@ fn interconnect(simulation: &Simulation, memory: Memory) -> (Rc<Interconnect>, R
         period: Time::ns(1),
         beat_bytes: 8,
         burst_beats: 2,
+        transaction_beats: 2,
+        realigns_reads: false,
         address_bits: 64,
         read_outstanding: 8,
         read_pipeline: PipelineConfig { before_count: 3, behind_count: 2 },

@@ -61,10 +61,15 @@ impl Feature {
         }
     }
 
-    /// Cycles in which the reads of so many of them are made: one each, one at the end of each surface, and one at
+    /// Cycles in which the reads of so many of them are made: one each, one at the end of the surfaces that are read in turns, and one at
     /// the end (RTL, `NV_NVDLA_CDMA_dc.v`, `req_pre_valid`).
     pub fn request_cycles(&self, reads: usize) -> u64 {
-        reads as u64 + u64::from(self.cubes * self.runs().0) + 1
+        reads as u64 + u64::from(self.cubes * self.turns()) + 1
+    }
+
+    /// Number of times that surfaces are read in turns.
+    fn turns(&self) -> u32 {
+        self.runs().0.div_ceil(self.surfaces_at_once.max(1))
     }
 
     /// The reads of `lines` lines from `first` on: cube by cube; within a cube surface by surface, or some
@@ -103,7 +108,8 @@ impl Feature {
                         address: start.wrapping_add(u64::from(*done) * u64::from(atom)),
                         bytes: count * atom,
                         at: begin + (surface as usize * atoms as usize + *done as usize) * atom as usize,
-                        cycle: reads.len() as u64 + u64::from(cube * self.runs().0 + surface),
+                        cycle: reads.len() as u64
+                            + u64::from(cube * self.turns() + together / self.surfaces_at_once.max(1)),
                     });
                     *done += count;
                 }

@@ -36,6 +36,7 @@ pub mod read;
 mod requests;
 mod weights;
 mod wide;
+mod wide_feature;
 pub mod winograd;
 
 use self::compressed::CompressedRequests;
@@ -44,6 +45,7 @@ use self::layer::{CdmaLayer, Input};
 use self::requests::{DataRequests, Task, WeightRequests};
 use self::weights::WeightWriter;
 use self::wide::WidePace;
+use self::wide_feature::WideFeatureIntake;
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
 use crate::bus::DelayLine;
@@ -141,7 +143,8 @@ impl Cdma {
         let hardware = Hardware::from(config);
         // What comes can wait between bus and engine only if that moves whole atoms.
         let atom_a_beat = ports.primary.config().beat_bytes == hardware.atom;
-        let places = if atom_a_beat { &timing.conv.data_places[..] } else { &[] };
+        let is_paced = atom_a_beat || hardware.paces_wide_input;
+        let places = if is_paced { &timing.conv.data_places[..] } else { &[] };
         let data = ReadDma::unbuffered(ports, "nvdla.cdma.data", read_id::CDMA_DATA, places);
         let weights = ReadDma::unbuffered(ports, "nvdla.cdma.weight", read_id::CDMA_WEIGHT, &[]);
         Rc::new(Cdma {
@@ -272,7 +275,7 @@ impl Cdma {
             self.warn_of_offset(&layer.input);
             let usable = Usable::default();
             let stream = self.data.stream(layer.input.ram());
-            let intake = self.atom_a_beat.then(|| self.intake(&layer.input, usable.clone())).flatten();
+            let intake = self.intake(&layer.input, usable.clone());
             let counts = self.count(perf, stream, (intake, REGISTERS[0]));
             let requests = DataRequests::new(task, self.timing.conv.data_path, counts.as_ref());
             let ask = async {
@@ -293,10 +296,16 @@ impl Cdma {
     }
 
     fn intake(&self, input: &Input, usable: Usable) -> Option<Rc<dyn BeatConsumer>> {
+        let (cycle, now) = (self.cycle, self.sim.now());
         Some(match input {
-            Input::Winograd(_) => return None,
-            Input::Feature(feature) => Rc::new(FeatureIntake::new(feature, self.cycle, usable)),
-            Input::Image(image) => Rc::new(ImageIntake::new(image, self.cycle, self.sim.now(), usable)),
+            Input::Feature(feature) if self.atom_a_beat => {
+                Rc::new(FeatureIntake::new(feature, cycle, usable))
+            }
+            Input::Feature(feature) if self.hardware.paces_wide_input => {
+                Rc::new(WideFeatureIntake::new(feature, cycle, now, usable))
+            }
+            Input::Image(image) if self.atom_a_beat => Rc::new(ImageIntake::new(image, cycle, now, usable)),
+            _ => return None,
         })
     }
 
