@@ -27,6 +27,10 @@ const SIZE_BYTES: u32 = 4;
 /// Sizes that are read ahead of the groups that have come, at most (RTL, `wgs_req_overflow`).
 const SIZES_AHEAD: u32 = 32;
 
+/// Cycles from a read of sizes to the next read. The first one comes as many cycles sooner than the first of weights that are not compressed (seen
+/// on nvdlav1 at cdma_wt2mcif_rd_req).
+const AFTER_SIZES: u64 = 3;
+
 /// Stream that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
@@ -57,6 +61,8 @@ pub(super) struct CompressedRequests {
     ends: RefCell<Vec<u64>>,
     /// Groups that have come.
     complete: Cell<u32>,
+    /// True if the read before was one of sizes.
+    asked_sizes: Cell<bool>,
     ended: Cell<bool>,
 }
 
@@ -66,6 +72,8 @@ impl CompressedRequests {
         (path, compressed): (u32, Compressed),
         counts: Counts<'_>,
     ) -> Rc<CompressedRequests> {
+        let pace = task.pace((path, TO_OTHERS), counts);
+        pace.next.set(pace.next.get().since(task.cycle * AFTER_SIZES));
         Rc::new(CompressedRequests {
             layer: task.layer.clone(),
             compressed,
@@ -73,7 +81,8 @@ impl CompressedRequests {
             hardware: *task.hardware,
             buffer: task.buffer.clone(),
             fetch: task.fetch.clone(),
-            pace: task.pace((path, TO_OTHERS), counts),
+            pace,
+            asked_sizes: Cell::new(false),
             asked: RequestQueue::new(task.sim, "nvdla.cdma.weight.asked"),
             turn: RefCell::default(),
             done: Default::default(),
@@ -257,7 +266,8 @@ impl Requester for CompressedRequests {
     fn next(&self, now: Time) -> Option<Request> {
         let pace = &self.pace;
         if pace.made(now).is_some() {
-            pace.next.set(now + pace.cycle);
+            let cycles = if self.asked_sizes.take() { AFTER_SIZES } else { 1 };
+            pace.next.set(now + pace.cycle * cycles);
         }
         if self.all_is_asked_for() {
             self.ended.set(true);
@@ -273,6 +283,7 @@ impl Requester for CompressedRequests {
             self.buffer.take_weight_room(stored, bytes);
         }
         pace.has_room(now);
+        self.asked_sizes.set(stream == Stream::Sizes);
         let done = self.done(stream);
         done.set(done.get() + bytes);
         self.asked.push((stream, bytes, now));
@@ -302,8 +313,11 @@ impl Cdma {
             taken = start.max(stream.due(bytes as usize));
             let mut data = Vec::new();
             stream.take_all(bytes as usize, |bytes| data = bytes.to_vec());
-            for _ in 0..bytes.div_ceil(self.weight_beat) {
-                let due = came.next().unwrap_or(taken) + latency;
+            let beats = bytes.div_ceil(self.weight_beat);
+            for beat in 0..beats {
+                // Where beats are not told of one by one they have come in a row.
+                let of_read = taken.since(self.cycle * u64::from(beats - 1 - beat));
+                let due = came.next().unwrap_or(of_read) + latency;
                 if of != Stream::Sizes {
                     arrival.write(due, 1);
                 }
