@@ -112,6 +112,9 @@ impl BeatConsumer for FeatureIntake {
 /// is complete its atoms are packed, one a cycle, bundle after bundle.
 pub(super) struct ImageIntake {
     cycle: Time,
+    image: Image,
+    /// Atoms of a beat: so many are taken, and packed, in a cycle.
+    of_beat: u32,
     slots: Vec<Slot>,
     /// From the last atom's packing to CSC's knowing of the line.
     to_usable: u64,
@@ -120,6 +123,8 @@ pub(super) struct ImageIntake {
 }
 
 struct ImageState {
+    /// Beats that are to come of the present line: the atoms that CDMA has with each.
+    beats: VecDeque<u32>,
     slot: usize,
     /// Atoms taken of the slot.
     done: u32,
@@ -131,14 +136,26 @@ struct ImageState {
 }
 
 impl ImageIntake {
-    pub(super) fn new(image: &Image, cycle: Time, now: Time, usable: Usable) -> Self {
-        let state =
-            ImageState { slot: 0, done: 0, bundle: 0, lines_left: image.height, taken: now, packed: now };
+    pub(super) fn new(image: &Image, of_beat: u32, (cycle, now): (Time, Time), usable: Usable) -> Self {
+        let state = ImageState {
+            beats: VecDeque::new(),
+            slot: 0,
+            done: 0,
+            bundle: 0,
+            lines_left: image.height,
+            taken: now,
+            packed: now,
+        };
         let to_usable = TO_USABLE - 1 + u64::from(image.is_packed_later());
-        let intake =
-            ImageIntake { cycle, slots: image.slots(), to_usable, usable, state: RefCell::new(state) };
+        let (slots, state) = (image.slots(), RefCell::new(state));
+        let intake = ImageIntake { cycle, image: *image, of_beat, slots, to_usable, usable, state };
         intake.take_padding();
         intake
+    }
+
+    /// Time in which so many atoms are taken or packed.
+    fn cycles(&self, atoms: u32) -> Time {
+        self.cycle * u64::from(atoms.div_ceil(self.of_beat))
     }
 
     fn take_padding(&self) {
@@ -146,7 +163,7 @@ impl ImageIntake {
             let mut state = self.state.borrow_mut();
             match self.slots.get(state.slot) {
                 Some(slot) if !slot.reads && state.lines_left > 0 => {
-                    state.taken += self.cycle * u64::from(slot.atoms);
+                    state.taken += self.cycles(slot.atoms);
                     self.finish(&mut state, slot);
                 }
                 _ => return,
@@ -158,7 +175,7 @@ impl ImageIntake {
         state.bundle += slot.atoms - u32::from(slot.first);
         if slot.ends_bundle {
             let start = state.packed.max(state.taken + self.cycle * TO_PACKING);
-            state.packed = start + self.cycle * u64::from(state.bundle);
+            state.packed = start + self.cycles(state.bundle);
             state.bundle = 0;
         }
         (state.slot, state.done) = (state.slot + 1, 0);
@@ -173,9 +190,17 @@ impl ImageIntake {
 impl BeatConsumer for ImageIntake {
     fn take(&self, offered: Time) -> Time {
         let mut state = self.state.borrow_mut();
-        let at = offered.max(state.taken + self.cycle);
+        if state.beats.is_empty() {
+            let reads = self.image.reads(self.image.height - state.lines_left);
+            state.beats.extend(reads.into_iter().flat_map(|read| read.beats(self.image.atom, self.of_beat)));
+        }
+        let atoms = state.beats.pop_front().unwrap_or(1);
+        if atoms == 0 {
+            return offered;
+        }
+        let at = offered.max(state.taken + self.cycle) + self.cycles(atoms).since(self.cycle);
         state.taken = at;
-        state.done += 1;
+        state.done += atoms;
         if let Some(slot) = self.slots.get(state.slot)
             && state.done == slot.atoms
         {
@@ -309,7 +334,7 @@ mod tests {
         // Two atoms of padding, seven of pixels; one of padding in the next bundle.
         let image = Image { left: 4, ..image(P::T_A8B8G8R8, 14) };
         let usable = Usable::default();
-        let intake = ImageIntake::new(&image, Time::ns(1), Time::ns(8), usable.clone());
+        let intake = ImageIntake::new(&image, 1, (Time::ns(1), Time::ns(8)), usable.clone());
         // The padding is done in cycle 10; then seven atoms, and three cycles of padding up to the next line's.
         assert_eq!(taken(&intake, 8), [11, 12, 13, 14, 15, 16, 17, 21]);
         // Eight atoms are packed from 21 on, one more from 29 on.

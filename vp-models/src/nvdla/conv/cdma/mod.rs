@@ -304,7 +304,12 @@ impl Cdma {
             Input::Feature(feature) if self.hardware.paces_wide_input => {
                 Rc::new(WideFeatureIntake::new(feature, cycle, now, usable))
             }
-            Input::Image(image) if self.atom_a_beat => Rc::new(ImageIntake::new(image, cycle, now, usable)),
+            Input::Image(image) if self.atom_a_beat => {
+                Rc::new(ImageIntake::new(image, 1, (cycle, now), usable))
+            }
+            Input::Image(image) if self.hardware.paces_wide_input => {
+                Rc::new(ImageIntake::new(image, wide_feature::BEAT, (cycle, now), usable))
+            }
             _ => return None,
         })
     }

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use vp_core::Time;
 
 /// Atoms of a beat.
-const BEAT: u32 = 2;
+pub(super) const BEAT: u32 = 2;
 
 /// Cycles from the last read of lines until CSC can use them (seen at cdma2sc_dat_updt).
 const TO_USABLE: u64 = 14;
@@ -115,15 +115,7 @@ impl Feature {
         let turns = self.surfaces_at_once.max(1) as usize;
         self.reads(first, lines).into_iter().flat_map(move |read| {
             let place = read.at / of_surface.max(1) % surfaces.max(1) as usize % turns;
-            let atoms = read.bytes / atom;
-            let odd = (read.address / u64::from(atom) % u64::from(BEAT)) as u32;
-            let beats = (odd + atoms).div_ceil(BEAT);
-            // Of an odd first atom the second comes with the next beat.
-            let come = move |beats: u32| match (beats * BEAT).saturating_sub(odd) {
-                all if all >= atoms => atoms,
-                part => part / BEAT * BEAT,
-            };
-            (0..beats).map(move |beat| (place, come(beat + 1) - come(beat)))
+            read.beats(atom, BEAT).map(move |atoms| (place, atoms))
         })
     }
 }
