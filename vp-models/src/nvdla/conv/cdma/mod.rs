@@ -35,8 +35,8 @@ pub mod pixel;
 pub mod read;
 mod requests;
 mod weights;
-mod wide;
 mod wide_feature;
+mod wide_winograd;
 pub mod winograd;
 
 use self::compressed::CompressedRequests;
@@ -44,8 +44,8 @@ use self::intake::{Counted, FeatureIntake, ImageIntake, TO_USABLE, Usable, Weigh
 use self::layer::{CdmaLayer, Input};
 use self::requests::{DataRequests, Task, WeightRequests};
 use self::weights::WeightWriter;
-use self::wide::WidePace;
 use self::wide_feature::WideFeatureIntake;
+use self::wide_winograd::WinogradIntake;
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
 use crate::bus::DelayLine;
@@ -310,6 +310,9 @@ impl Cdma {
             Input::Image(image) if self.hardware.paces_wide_input => {
                 Rc::new(ImageIntake::new(image, wide_feature::BEAT, (cycle, now), usable))
             }
+            Input::Winograd(input) if self.hardware.paces_wide_input && !self.atom_a_beat => {
+                Rc::new(WinogradIntake::new(input, (cycle, now), usable))
+            }
             _ => return None,
         })
     }
@@ -336,14 +339,11 @@ impl Cdma {
         let Task { layer, fetch, number, .. } = *task;
         let input = &layer.input;
         let stream = self.data.stream(input.ram());
-        let begun = self.sim.now();
-        let mut pace = WidePace::default();
         while requests.asked.some().await {
             let Some(lines) = requests.asked.pop() else { return };
             let mut bytes = vec![0; input.bytes(lines.first, lines.count)];
             let all = lines.reads.iter().map(|read| read.bytes as usize).sum();
             stream.wait_for_data(all).await;
-            let due = if all > 0 { stream.due(all) } else { begun };
             stream.take_all(all, |data| {
                 let mut left = data;
                 for read in &*lines.reads {
@@ -352,15 +352,8 @@ impl Cdma {
                     left = rest;
                 }
             });
-            let is_paced = !self.atom_a_beat && self.hardware.paces_wide_input;
-            let usable = usable.borrow_mut().pop_front().unwrap_or_else(|| match is_paced {
-                false => self.sim.now() + self.cycle * TO_USABLE,
-                true => {
-                    let due = (due.max(begun) - begun).cycles(self.cycle);
-                    begun + self.cycle * pace.usable(input, lines.first, lines.count, due)
-                }
-            });
-            self.sim.wait_until(usable).await;
+            let usable = usable.borrow_mut().pop_front();
+            self.sim.wait_until(usable.unwrap_or(self.sim.now() + self.cycle * TO_USABLE)).await;
             let slices = layer.lines(lines.first, lines.count, &bytes);
             self.buffer.put_slices(fetch, number, layer.entries, slices);
             watch.count(input.specials(&bytes));

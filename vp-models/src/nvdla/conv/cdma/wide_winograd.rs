@@ -1,0 +1,153 @@
+//! Pace of a cube for Winograd's method where a beat of the bus is two atoms, as on nv_full (RTL, branch nvdlav1, `NV_NVDLA_CDMA_wg.v`).
+//!
+//! ```text
+//! bus, padding → shared buffer, by columns of up to eight atoms in four lines → reader: tiles of four columns and lines
+//! ```
+//!
+//! Padding takes its cycles as data does. Eight tiles may wait for the reader, which takes eight cycles for each (`req_sub_h_cnt`,
+//! `sbuf_avl_cube`, `sbuf_blocking`, `rd_sub_cnt`).
+
+use super::feature::Feature;
+use super::intake::Usable;
+use super::read::Read;
+use super::wide_feature::BEAT;
+use super::winograd::Winograd;
+use crate::bus::axi::BeatConsumer;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use vp_core::Time;
+
+/// Cycles in which four columns and lines of an atom leave the shared buffer.
+const TILE_CYCLES: u64 = 8;
+/// Number of tiles waiting there that stops what comes.
+const TILES_WAITING: usize = 8;
+/// Cycles from a layer's start to those in which padding can be taken, which is asked for as data is (seen at dma_rsp_fifo_req).
+const TO_PADDING: u64 = 6;
+/// Cycles from the last tile's leaving the shared buffer until CSC can use the lines (seen at cdma2sc_dat_updt).
+const TO_USABLE: u64 = 16;
+
+/// Step of four lines' way into the shared buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Beat of data.
+    Data,
+    /// Beat of padding.
+    Padding,
+    /// One tile more is complete.
+    Tile,
+    /// All of the lines is there.
+    End,
+}
+
+/// Consumer of the beats of a layer's input.
+pub(super) struct WinogradIntake {
+    cycle: Time,
+    input: Winograd,
+    usable: Usable,
+    state: RefCell<State>,
+}
+
+struct State {
+    /// The first line of the buffer whose steps are not begun.
+    line: u32,
+    steps: VecDeque<Step>,
+    /// Beats of these lines that are to come, each with the atoms that CDMA has with it.
+    beats: VecDeque<u32>,
+    /// Time at which the last beat was taken, and from which the reader is free.
+    taken: Time,
+    reader: Time,
+    /// Times at which the last tiles left.
+    left: [Time; TILES_WAITING],
+    tiles: usize,
+}
+
+impl WinogradIntake {
+    pub(super) fn new(input: &Winograd, (cycle, now): (Time, Time), usable: Usable) -> WinogradIntake {
+        let state = State {
+            line: 0,
+            steps: VecDeque::new(),
+            beats: VecDeque::new(),
+            taken: now + cycle * TO_PADDING,
+            reader: now,
+            left: [Time::ZERO; TILES_WAITING],
+            tiles: 0,
+        };
+        let intake = WinogradIntake { cycle, input: *input, usable, state: RefCell::new(state) };
+        intake.go_on(&mut intake.state.borrow_mut());
+        intake
+    }
+
+    /// Does what is before the next beat of data.
+    fn go_on(&self, state: &mut State) {
+        loop {
+            match state.steps.front() {
+                Some(Step::Data) => return,
+                Some(Step::Padding) => state.taken += self.cycle,
+                Some(Step::Tile) => {
+                    let place = state.tiles % TILES_WAITING;
+                    state.taken = state.taken.max(state.left[place]);
+                    state.reader = state.reader.max(state.taken + self.cycle) + self.cycle * TILE_CYCLES;
+                    state.left[place] = state.reader;
+                    state.tiles += 1;
+                }
+                Some(Step::End) => self.usable.borrow_mut().push_back(state.reader + self.cycle * TO_USABLE),
+                None if state.line >= self.input.height() => return,
+                None => {
+                    let reads = self.input.reads(state.line, Winograd::LINES);
+                    let atom = self.input.feature.surface.pixel;
+                    state.beats = reads.into_iter().flat_map(|read: Read| read.beats(atom, BEAT)).collect();
+                    state.steps = steps(&self.input, state.line);
+                    state.line += Winograd::LINES;
+                    continue;
+                }
+            }
+            state.steps.pop_front();
+        }
+    }
+}
+
+impl BeatConsumer for WinogradIntake {
+    fn take(&self, offered: Time) -> Time {
+        let state = &mut *self.state.borrow_mut();
+        let atoms = state.beats.pop_front().unwrap_or(BEAT);
+        let mut at = offered;
+        for _ in 0..atoms.div_ceil(BEAT) {
+            at = at.max(state.taken + self.cycle);
+            state.taken = at;
+            state.steps.pop_front();
+            self.go_on(state);
+        }
+        at
+    }
+}
+
+/// Steps of four lines of the buffer from `first` on.
+fn steps(input: &Winograd, first: u32) -> VecDeque<Step> {
+    let [right, down] = input.step;
+    let Feature { width, height, .. } = input.feature;
+    let pieces = [(input.left, false), (width, true), (input.right, false)];
+    let is_data = |line: u32| line.checked_sub(input.top).is_some_and(|line| line < height);
+    let mut steps = VecDeque::new();
+    for of_step in (0..input.feature.surfaces()).flat_map(|_| 0..down) {
+        let (mut columns, mut tiles) = (0, 0);
+        for (size, has_data) in pieces {
+            for part in parts(size) {
+                for line in (first..first + Winograd::LINES).map(|line| line * down + of_step) {
+                    let beat = if has_data && is_data(line) { Step::Data } else { Step::Padding };
+                    steps.extend((0..part.div_ceil(BEAT)).map(|_| beat));
+                }
+                columns += part;
+                let complete = columns / (4 * right) * right;
+                steps.extend((tiles..complete).map(|_| Step::Tile));
+                tiles = complete;
+            }
+        }
+    }
+    steps.push_back(Step::End);
+    steps
+}
+
+/// The pieces of eight atoms, and the rest, in which so many are asked for.
+fn parts(atoms: u32) -> impl Iterator<Item = u32> {
+    (0..atoms).step_by(8).map(move |at| (atoms - at).min(8))
+}
