@@ -163,7 +163,7 @@ impl Input {
         match self {
             Input::Feature(feature) => feature.request_cycles(reads),
             Input::Image(image) => image.request_cycles(),
-            Input::Winograd(_) => Winograd::request_cycles(reads),
+            Input::Winograd(extended) => extended.request_cycles(),
         }
     }
 

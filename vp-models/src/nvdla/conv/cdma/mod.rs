@@ -81,6 +81,9 @@ const READ_ATOMS: u32 = 8;
 /// Cycles from the start of a layer to the first read of features.
 const TO_FEATURES: u32 = 5;
 
+/// Cycles from the start of a layer to the first read for Winograd's method, or to asking for padding (seen on nvdlav1).
+const TO_WINOGRAD: u32 = 3;
+
 /// Cycles from the start of a layer to the first read of an image, or of weights.
 const TO_OTHERS: u32 = 2;
 

@@ -5,7 +5,7 @@
 
 use super::layer::{CdmaLayer, Input};
 use super::read::Read;
-use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS};
+use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS, TO_WINOGRAD};
 use crate::bus::axi::{Possible, Request, RequestWatch, Requester};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
 use crate::nvdla::conv::hardware::Hardware;
@@ -208,7 +208,11 @@ pub(super) struct DataRequests {
 impl DataRequests {
     pub(super) fn new(task: &Task<'_>, path: u32, counts: Counts<'_>) -> Rc<DataRequests> {
         let Task { layer, buffer, fetch, .. } = *task;
-        let start = if layer.input.is_image() { TO_OTHERS } else { TO_FEATURES };
+        let start = match &layer.input {
+            Input::Feature(_) => TO_FEATURES,
+            Input::Winograd(_) => TO_WINOGRAD,
+            Input::Image(_) => TO_OTHERS,
+        };
         Rc::new(DataRequests {
             input: layer.input.clone(),
             buffer: buffer.clone(),

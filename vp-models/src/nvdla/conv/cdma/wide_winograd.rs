@@ -7,7 +7,6 @@
 //! Padding takes its cycles as data does. Eight tiles may wait for the reader, which takes eight cycles for each (`req_sub_h_cnt`,
 //! `sbuf_avl_cube`, `sbuf_blocking`, `rd_sub_cnt`).
 
-use super::feature::Feature;
 use super::intake::Usable;
 use super::read::Read;
 use super::wide_feature::BEAT;
@@ -124,30 +123,21 @@ impl BeatConsumer for WinogradIntake {
 /// Steps of four lines of the buffer from `first` on.
 fn steps(input: &Winograd, first: u32) -> VecDeque<Step> {
     let [right, down] = input.step;
-    let Feature { width, height, .. } = input.feature;
-    let pieces = [(input.left, false), (width, true), (input.right, false)];
-    let is_data = |line: u32| line.checked_sub(input.top).is_some_and(|line| line < height);
     let mut steps = VecDeque::new();
     for of_step in (0..input.feature.surfaces()).flat_map(|_| 0..down) {
         let (mut columns, mut tiles) = (0, 0);
-        for (size, has_data) in pieces {
-            for part in parts(size) {
-                for line in (first..first + Winograd::LINES).map(|line| line * down + of_step) {
-                    let beat = if has_data && is_data(line) { Step::Data } else { Step::Padding };
-                    steps.extend((0..part.div_ceil(BEAT)).map(|_| beat));
-                }
-                columns += part;
-                let complete = columns / (4 * right) * right;
-                steps.extend((tiles..complete).map(|_| Step::Tile));
-                tiles = complete;
+        for (atoms, pixel) in input.parts() {
+            for line in (first..first + Winograd::LINES).map(|line| line * down + of_step) {
+                let is_data = pixel.is_some() && input.data_line(line).is_some();
+                let beat = if is_data { Step::Data } else { Step::Padding };
+                steps.extend((0..atoms.div_ceil(BEAT)).map(|_| beat));
             }
+            columns += atoms;
+            let complete = columns / (4 * right) * right;
+            steps.extend((tiles..complete).map(|_| Step::Tile));
+            tiles = complete;
         }
     }
     steps.push_back(Step::End);
     steps
-}
-
-/// The pieces of eight atoms, and the rest, in which so many are asked for.
-fn parts(atoms: u32) -> impl Iterator<Item = u32> {
-    (0..atoms).step_by(8).map(move |at| (atoms - at).min(8))
 }

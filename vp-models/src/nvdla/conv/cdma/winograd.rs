@@ -65,34 +65,49 @@ impl Winograd {
         self.feature.bytes(self.memory_lines(first, lines).len() as u32)
     }
 
-    /// Cycles in which so many reads are made.
-    pub fn request_cycles(reads: usize) -> u64 {
-        reads as u64 + 1
+    /// Cycles in which what lines need is asked for, padding too, and one at the end.
+    pub fn request_cycles(&self) -> u64 {
+        let of_line = self.parts().count() as u64;
+        u64::from(self.feature.surfaces() * self.step[1] * Self::LINES) * of_line + 1
+    }
+
+    /// The parts of a padded line, up to eight atoms each of padding or of data: the atoms, and for data the first pixel.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (u32, Option<u32>)> + use<> {
+        let pieces = [(self.left, false), (self.feature.width, true), (self.right, false)];
+        pieces.into_iter().flat_map(|(size, is_data)| {
+            let starts = (0..size).step_by(READ_ATOMS as usize);
+            starts.map(move |at| ((size - at).min(READ_ATOMS), is_data.then_some(at)))
+        })
+    }
+
+    /// Returns the line in memory of a padded one, if it is none of padding.
+    pub(super) fn data_line(&self, padded: u32) -> Option<u32> {
+        padded.checked_sub(self.top).filter(|line| *line < self.feature.height)
     }
 
     /// The reads of `lines` lines from `first` on: surface by surface; within a surface, lines are grouped by
     /// their position within the kernels' step; of each group, four lines in turns, eight atoms of each (RTL,
-    /// branch nvdlav1, `NV_NVDLA_CDMA_wg.v`, `req_surf_cnt`, `req_y_std_cnt`, `req_sub_h_cnt`, `req_sub_w_cur`).
+    /// branch nvdlav1, `NV_NVDLA_CDMA_wg.v`, `req_surf_cnt`, `req_y_std_cnt`, `req_sub_h_cnt`, `req_sub_w_cur`). Padding is asked for as data is, a part
+    /// a cycle (`dma_rsp_dummy`).
     pub fn reads(&self, first: u32, lines: u32) -> Vec<Read> {
         let Feature { surface, width, .. } = self.feature;
         let (there, atom) = (self.memory_lines(first, lines), surface.pixel);
-        let mut reads = Vec::new();
+        let (mut reads, mut cycle) = (Vec::new(), 0);
         for plane in 0..self.feature.surfaces() {
             for of_step in 0..self.step[1] {
-                let in_turns = there.clone().filter(|line| (line + self.top) % self.step[1] == of_step);
-                let mut done: Vec<(u32, u32)> = in_turns.map(|line| (line, 0)).collect();
-                while done.iter().any(|&(_, done)| done < width) {
-                    for (line, done) in done.iter_mut().filter(|(_, done)| *done < width) {
-                        let address = surface.address(plane, *done, *line);
-                        let count = READ_ATOMS.min(width - *done);
-                        let before = plane as usize * there.len() + (*line - there.start) as usize;
-                        reads.push(Read {
-                            address,
-                            bytes: count * atom,
-                            at: (before * width as usize + *done as usize) * atom as usize,
-                            cycle: reads.len() as u64,
-                        });
-                        *done += count;
+                for (atoms, pixel) in self.parts() {
+                    for line in first..first + lines {
+                        let line = self.data_line(line * self.step[1] + of_step);
+                        if let (Some(line), Some(pixel)) = (line, pixel) {
+                            let before = plane as usize * there.len() + (line - there.start) as usize;
+                            reads.push(Read {
+                                address: surface.address(plane, pixel, line),
+                                bytes: atoms * atom,
+                                at: (before * width as usize + pixel as usize) * atom as usize,
+                                cycle,
+                            });
+                        }
+                        cycle += 1;
                     }
                 }
             }
