@@ -34,7 +34,7 @@ pub(super) trait Direction: Sized {
     /// Returns the clients whose next burst can be chosen at `now`, and the time at which the first one of these or of others can.
     fn requests(channel: &Channel<Self>, clients: &[Rc<Self::Client>], now: Time) -> (Clients, Time);
 
-    /// Takes the burst that a client is granted now; returns it, and true if more of its bursts wait.
+    /// Takes what a client is granted now, a burst or several at once; returns it, and true if more of its bursts wait.
     fn grant(client: &Self::Client, now: Time) -> (Burst, bool);
 
     /// Number of cycles for which a burst occupies the way from the arbiter on.
@@ -218,7 +218,8 @@ impl<D: Direction> Channel<D> {
                     self.arbiter.clear_requesting(number);
                 }
                 let whole = Run { address: granted.address, bytes: granted.bytes };
-                match granted.beats > self.config.burst_beats && !client.is_outside() {
+                let has_bursts = !D::WRITE && self.config.transaction_beats > self.config.burst_beats;
+                match has_bursts && !client.is_outside() {
                     true => (number, self.split(transfers, number, client, whole)),
                     false => (number, granted),
                 }

@@ -9,10 +9,11 @@
 //! ```
 //!
 //! * `read_client` and `write_client` are what a stream and its interface share; a write client has registers of its own in front of the
-//!   arbiter (`write_path`; `write_gathering` where the interface gathers beats). `arbiter` chooses among them, one address a cycle.
+//!   arbiter (`write_path`; `write_gathering` where the interface gathers beats), as a read client has for its requests (`request_registers`).
+//!   `arbiter` chooses among them, one address a cycle, or a block of several.
 //! * `channel` moves what is chosen on through the registers (`pipeline`, `outstanding`) to the bus, in either direction, and calls `Direction::issue` there.
 //! * `responder` says when a burst is answered, by [`AxiConfig`] or a [`TimedPort`]. Data is an [`AxiTarget`]'s, in this process or behind a socket.
-//! * `read` has the data bus and what is behind it (`read::egress`), `write` the data's way to the memory and the responses. Where a partner with a clock is the memory, its
+//! * `read` has the data bus and what is behind it (`read::egress`; `realigner` where a client's beats are not the bus's), `write` the data's way to the memory and the responses. Where a partner with a clock is the memory, its
 //!   `ManagerPins` answer, beat by beat, in the responder's place (`read::pins`, `write::pins`); where it is another master, its
 //!   `SubordinatePins` are one more client.
 //!

@@ -60,7 +60,7 @@ impl Outstanding {
         self.open += 1;
     }
 
-    /// Notes when one of these is over; the ends come in order.
+    /// Notes when one whose end was not known is over; the ends come in order.
     #[inline]
     pub(super) fn close(&mut self, end: Time) {
         self.open -= 1;
@@ -111,7 +111,7 @@ impl CountLimit {
         self.open += beats as usize;
     }
 
-    /// Notes of one of these that its first and last beats are on the bus at these times.
+    /// Notes of a burst whose times were not known that its first and last beats are on the bus at these.
     #[inline]
     pub(super) fn close(&mut self, beats: u32, first: Time, last: Time) {
         self.open -= beats as usize;
@@ -130,7 +130,7 @@ impl CountLimit {
         }
     }
 
-    /// Notes of one of these that all its beats end at once.
+    /// Notes of a burst whose times were not known that all its beats end at once.
     pub(super) fn close_at(&mut self, beats: u32, end: Time) {
         (0..beats).for_each(|_| self.close(1, end, end));
     }

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Name, Time};
 
-/// Bursts that a client without a latency FIFO has waiting for the arbiter, at most: the requests in its pipeline.
+/// Transactions that a client without a latency FIFO has waiting for the arbiter, at most: the requests in its pipeline.
 const REQUESTS_AHEAD: usize = 64;
 
 /// A read that is to be made.
@@ -334,7 +334,7 @@ impl ReadClient {
         self.waiting.get() > 0
     }
 
-    /// Takes the burst that is granted now; returns it, and true if more bursts wait.
+    /// Takes what is granted now, a burst or several at once; returns it, and true if more waits.
     pub(super) fn grant(&self, now: Time) -> (Burst, bool) {
         self.waiting.set(self.waiting.get() - 1);
         if let ReadKind::Outside { bursts } = &self.kind {

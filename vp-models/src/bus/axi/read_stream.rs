@@ -183,8 +183,10 @@ impl ReadStream {
     }
 
     async fn room(&self, bytes: u32, places: u32) {
-        // A burst larger than the whole FIFO may still pass alone.
-        let capacity = self.config.capacity.max(bytes);
+        // A burst larger than the whole FIFO may still pass alone, beside what waits for its beat's rest.
+        let axi = self.interconnect.config();
+        let held = if axi.realigns_reads { axi.beat_bytes - 1 } else { 0 };
+        let capacity = self.config.capacity.max(bytes.saturating_add(held));
         loop {
             let next = self.reclaim_room();
             let has_place = self.lines_used.get() + places <= self.config.lines;

@@ -131,7 +131,7 @@ pub struct RequestPlaces {
     pub registers: usize,
     /// Requests made whose data is not all taken, at most; `None`: as many as there are.
     pub under_way: Option<usize>,
-    /// True if a burst is split off when a latency FIFO has room for it ([`RequestRegisters::add_room`]).
+    /// True if a burst is split off when a latency FIFO has room for it.
     pub has_fifo: bool,
 }
 

@@ -21,7 +21,7 @@ pub struct RequestWatch {
 }
 
 struct State {
-    path: RequestRegisters,
+    registers: RequestRegisters,
     /// Beats of each request whose data is not all taken; of the first those that are not.
     beats: VecDeque<u32>,
     /// Time at which the last of the data before was taken.
@@ -36,8 +36,8 @@ impl RequestWatch {
         (period, interface): (Time, RegisterKind),
         (places, around): (RequestPlaces, Time),
     ) -> Rc<RequestWatch> {
-        let path = RequestRegisters::new(period, interface, places);
-        let state = State { path, beats: VecDeque::new(), done: Time::ZERO, outstanding: Time::ZERO };
+        let registers = RequestRegisters::new(period, interface, places);
+        let state = State { registers, beats: VecDeque::new(), done: Time::ZERO, outstanding: Time::ZERO };
         Rc::new(RequestWatch { cut, beat_bytes, around, state: RefCell::new(state) })
     }
 
@@ -46,23 +46,23 @@ impl RequestWatch {
         let mut state = self.state.borrow_mut();
         let first = (address % u64::from(self.beat_bytes)) as u32;
         state.beats.push_back((first + bytes).div_ceil(self.beat_bytes));
-        state.path.request(possible, self.cut.count(Run { address, bytes }), 0);
+        state.registers.request(possible, self.cut.count(Run { address, bytes }), 0);
     }
 
     /// Notes that the arbiter has taken a burst.
     pub(super) fn granted(&self, at: Time) {
-        self.state.borrow_mut().path.granted(at);
+        self.state.borrow_mut().registers.granted(at);
     }
 
     /// Notes that the engine takes the next beat.
     pub fn taken(&self, at: Time) {
-        let State { path, beats, done, outstanding } = &mut *self.state.borrow_mut();
+        let State { registers, beats, done, outstanding } = &mut *self.state.borrow_mut();
         let Some(left) = beats.front_mut() else { return };
         *left -= 1;
         if *left == 0 {
             beats.pop_front();
             let at = at + self.around;
-            if let Some(made) = path.done(at) {
+            if let Some(made) = registers.done(at) {
                 *outstanding += at.since(made.max(*done));
                 *done = at;
             }
@@ -71,7 +71,7 @@ impl RequestWatch {
 
     /// Returns the time for which requests have waited for `ready`.
     pub fn stalled(&self) -> Time {
-        *self.state.borrow_mut().path.stalled(0)
+        *self.state.borrow_mut().registers.stalled(0)
     }
 
     /// Returns the time for which a request was outstanding.

@@ -42,7 +42,10 @@ enum Memory {
 #[derive(Debug, Clone)]
 struct Case {
     latency: Latency,
+    /// Beats of a burst, and those that the arbiter grants at once.
     beats: u32,
+    granted_beats: u32,
+    realigns: bool,
     outstanding: [u32; 2],
     pipeline: PipelineConfig,
     beats_limit: u32,
@@ -90,19 +93,40 @@ fn case() -> impl Strategy<Value = Case> {
     let pipeline = (1u32..5, 1u32..4)
         .prop_map(|(before_count, behind_count)| PipelineConfig { before_count, behind_count });
     let bandwidth = (bandwidth, any::<bool>());
-    (latency, 0u32..3, [1u32..20, 1u32..20], pipeline, 1u32..40, bandwidth, memory, clients).prop_map(
-        |(latency, beats, outstanding, pipeline, beats_limit, (bandwidth, duplex), memory, clients)| Case {
-            latency,
-            beats: 1 << beats,
-            outstanding,
-            pipeline,
-            beats_limit,
-            bandwidth,
-            duplex,
-            memory,
-            clients,
-        },
+    (
+        latency,
+        (0u32..3, 0u32..3, any::<bool>()),
+        [1u32..20, 1u32..20],
+        pipeline,
+        1u32..40,
+        bandwidth,
+        memory,
+        clients,
     )
+        .prop_map(
+            |(
+                latency,
+                (beats, more, realigns),
+                outstanding,
+                pipeline,
+                beats_limit,
+                (bandwidth, duplex),
+                memory,
+                clients,
+            )| Case {
+                latency,
+                beats: 1 << beats,
+                granted_beats: 1 << (beats + more),
+                realigns,
+                outstanding,
+                pipeline,
+                beats_limit,
+                bandwidth,
+                duplex,
+                memory,
+                clients,
+            },
+        )
 }
 
 /// A RAM that answers as it is told.
@@ -215,8 +239,8 @@ fn config(case: &Case) -> AxiConfig {
         period: Time::ns(1),
         beat_bytes: 8,
         burst_beats: case.beats,
-        transaction_beats: case.beats,
-        realigns_reads: false,
+        transaction_beats: case.granted_beats,
+        realigns_reads: case.realigns,
         address_bits: 64,
         read_outstanding: case.outstanding[0],
         read_pipeline: case.pipeline,
@@ -337,12 +361,12 @@ proptest! {
 
     #[test]
     fn every_step_is_at_the_same_time_with_and_without_the_scheduler(case in case()) {
-        let [batched, stepwise] = [false, true].map(|stepwise| run(&case, stepwise));
-        prop_assert!(!batched.transfers.iter().all(Vec::is_empty));
-        prop_assert!(batched.memory == stepwise.memory, "memory");
-        prop_assert_eq!(batched.transfers, stepwise.transfers);
-        prop_assert_eq!(batched.taken, stepwise.taken);
-        prop_assert_eq!(batched.end, stepwise.end);
-        prop_assert_eq!(batched.levels, stepwise.levels);
+        let [by_itself, stepwise] = [false, true].map(|stepwise| run(&case, stepwise));
+        prop_assert!(!by_itself.transfers.iter().all(Vec::is_empty));
+        prop_assert!(by_itself.memory == stepwise.memory, "memory");
+        prop_assert_eq!(by_itself.transfers, stepwise.transfers);
+        prop_assert_eq!(by_itself.taken, stepwise.taken);
+        prop_assert_eq!(by_itself.end, stepwise.end);
+        prop_assert_eq!(by_itself.levels, stepwise.levels);
     }
 }

@@ -1,7 +1,7 @@
 //! Pace at which CDMA takes data from memory, and the time from which CSC may use it.
 //!
-//! Input goes atom by atom through a small buffer and a converter to the convolution buffer; each [`BeatConsumer`] here says
-//! when an atom is taken from the bus, and notes when the lines that it completes can be used.
+//! Input goes beat by beat through a small buffer and a converter to the convolution buffer; each [`BeatConsumer`] here says
+//! when a beat is taken from the bus, and notes when the lines that it completes can be used.
 
 use super::feature::Feature;
 use super::image::{Image, Slot};
@@ -109,7 +109,7 @@ impl BeatConsumer for FeatureIntake {
 /// Images (RTL, `NV_NVDLA_CDMA_IMG_sg.v`, `_pack.v`).
 ///
 /// Atoms are taken in the order of their requests, and those that are only padding take a cycle as well. When a bundle
-/// is complete its atoms are packed, one a cycle, bundle after bundle.
+/// is complete its atoms are packed, as many a cycle as a beat has, bundle after bundle.
 pub(super) struct ImageIntake {
     cycle: Time,
     image: Image,

@@ -9,7 +9,8 @@
 //!     asks the buffer: is there room for the next lines?    asks the buffer: is there room for the next part?
 //!            | reads, which the memory interface takes one by one     |
 //!            v                                                        v
-//!   beats: `FeatureIntake`, `ImageIntake`                 beats: `WeightIntake`
+//!   beats: `FeatureIntake`, `WideFeatureIntake`,          beats: `WeightIntake`
+//!   `ImageIntake`, `WinogradIntake`
 //!     when is a line usable?                                when is a group of kernels whole?
 //!            | `Buffer::put_slices`                                   | `put_weights`, `weights_usable`
 //!            +------------------------> CBUF <------------------------+
@@ -100,6 +101,8 @@ pub(super) struct Cdma {
     weights: Rc<ReadDma>,
     /// True if a beat of the bus is an atom.
     atom_a_beat: bool,
+    /// True if one is two atoms of the shared buffer of nvdlav1.
+    pair_a_beat: bool,
     /// Bytes of weights that go into the buffer in a cycle: a beat of the bus, and no less than an atom.
     weight_beat: u32,
     /// Layers that have ended, and what the last one has left.
@@ -144,10 +147,12 @@ impl Cdma {
     pub(super) fn new(around: &EngineContext<'_>, control: Rc<Control>, buffer: Rc<Buffer>) -> Rc<Cdma> {
         let EngineContext { sim, cycle, config, timing, ports, interrupts, .. } = *around;
         let hardware = Hardware::from(config);
-        // What comes can wait between bus and engine only if that moves whole atoms.
+        // It is known when atoms are taken where a beat of the bus is one, and on nvdlav1 where it is two.
         let atom_a_beat = ports.primary.config().beat_bytes == hardware.atom;
-        let is_paced = atom_a_beat || hardware.paces_wide_input;
-        let places = if is_paced { &timing.conv.data_places[..] } else { &[] };
+        let is_pair = |beat_bytes| beat_bytes == wide_feature::BEAT * hardware.atom;
+        let pair_a_beat =
+            hardware.paces_wide_input && ports.all().all(|port| is_pair(port.config().beat_bytes));
+        let places = if atom_a_beat || pair_a_beat { &timing.conv.data_places[..] } else { &[] };
         let data = ReadDma::unbuffered(ports, "nvdla.cdma.data", read_id::CDMA_DATA, places);
         let weights = ReadDma::unbuffered(ports, "nvdla.cdma.weight", read_id::CDMA_WEIGHT, &[]);
         Rc::new(Cdma {
@@ -161,6 +166,7 @@ impl Cdma {
             data,
             weights,
             atom_a_beat,
+            pair_a_beat,
             weight_beat: ports.primary.config().beat_bytes.max(hardware.atom),
             layers: Cell::new(0),
             before: Cell::new(None),
@@ -304,16 +310,16 @@ impl Cdma {
             Input::Feature(feature) if self.atom_a_beat => {
                 Rc::new(FeatureIntake::new(feature, cycle, usable))
             }
-            Input::Feature(feature) if self.hardware.paces_wide_input => {
+            Input::Feature(feature) if self.pair_a_beat => {
                 Rc::new(WideFeatureIntake::new(feature, cycle, now, usable))
             }
             Input::Image(image) if self.atom_a_beat => {
                 Rc::new(ImageIntake::new(image, 1, (cycle, now), usable))
             }
-            Input::Image(image) if self.hardware.paces_wide_input => {
+            Input::Image(image) if self.pair_a_beat => {
                 Rc::new(ImageIntake::new(image, wide_feature::BEAT, (cycle, now), usable))
             }
-            Input::Winograd(input) if self.hardware.paces_wide_input && !self.atom_a_beat => {
+            Input::Winograd(input) if self.pair_a_beat => {
                 Rc::new(WinogradIntake::new(input, (cycle, now), usable))
             }
             _ => return None,
@@ -535,6 +541,7 @@ impl Remembers for Cdma {
             data,
             weights,
             atom_a_beat: _,
+            pair_a_beat: _,
             weight_beat: _,
             layers,
             before,

@@ -140,19 +140,14 @@ impl<'a> WeightWriter<'a> {
     /// Writes a read whose bytes are in the buffer.
     fn write_held(&mut self, bytes: u32) {
         if self.came.is_empty() && !self.completes_group(bytes) {
-            let beats = bytes.div_ceil(self.cdma.weight_beat);
-            let first = self.taken.since(self.cdma.cycle * u64::from(beats - 1));
-            self.arrival.write(first + self.latency, beats);
+            self.arrival.write(self.taken + self.latency, bytes.div_ceil(self.cdma.weight_beat));
             self.written += u64::from(bytes);
             return;
         }
         let mut left = bytes;
         while left > 0 {
             let beat = self.beat(left);
-            // Where beats are not told of one by one they have come in a row.
-            let behind = (left - beat).div_ceil(self.cdma.weight_beat);
-            let of_read = self.taken.since(self.cdma.cycle * u64::from(behind));
-            let due = self.came.next().unwrap_or(of_read) + self.latency;
+            let due = self.came.next().unwrap_or(self.taken) + self.latency;
             self.write_beat(beat, due);
             left -= beat;
         }

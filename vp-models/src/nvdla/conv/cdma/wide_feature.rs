@@ -17,6 +17,9 @@ use vp_core::Time;
 /// Atoms of a beat.
 pub(super) const BEAT: u32 = 2;
 
+/// Surfaces that are read in turns (`req_ch_mode`).
+const TURNS: u32 = 2;
+
 /// Cycles from the last read of lines until CSC can use them (seen at cdma2sc_dat_updt).
 const TO_USABLE: u64 = 14;
 
@@ -43,11 +46,9 @@ struct State {
 struct Reader {
     cycle: Time,
     now: Time,
-    /// Atoms of each surface in turns that are there.
-    atoms: [u32; 4],
+    /// Atoms of each of two surfaces in turns that are there.
+    atoms: [u32; 2],
     is_blocking: bool,
-    /// True if the third and the fourth surface in turns are read next.
-    is_second: bool,
     column: u32,
     /// Line among those that were fetched together, and the first of these.
     line: u32,
@@ -63,9 +64,8 @@ impl WideFeatureIntake {
         let reader = Reader {
             cycle,
             now,
-            atoms: [0; 4],
+            atoms: [0; 2],
             is_blocking: false,
-            is_second: false,
             column: 0,
             line: 0,
             first: 0,
@@ -110,11 +110,9 @@ impl Feature {
     fn beats(&self, first: u32, lines: u32) -> impl Iterator<Item = (usize, u32)> {
         let (surfaces, width) = self.runs();
         let atom = self.surface.pixel;
-        let of_surface =
-            (if surfaces > 1 || self.surfaces() == 1 { lines } else { 1 } * width * atom) as usize;
-        let turns = self.surfaces_at_once.max(1) as usize;
+        let of_surface = (lines * width * atom) as usize;
         self.reads(first, lines).into_iter().flat_map(move |read| {
-            let place = read.at / of_surface.max(1) % surfaces.max(1) as usize % turns;
+            let place = read.at / of_surface.max(1) % surfaces.max(1) as usize % TURNS as usize;
             read.beats(atom, BEAT).map(move |atoms| (place, atoms))
         })
     }
@@ -137,27 +135,18 @@ impl Reader {
     /// Reads what can be read in the present cycle; returns true if that is something.
     fn step(&mut self, feature: &Feature) -> bool {
         let (surfaces, width) = feature.runs();
-        let turns = feature.surfaces_at_once.max(1);
-        let these = (surfaces - self.surface).min(turns);
-        // Half of an entry is there already, of the surfaces before (is_data_normal, is_data_shrink).
-        let is_half = self.surface / turns % 2 == 1 && turns > 1;
+        let these = (surfaces - self.surface).min(TURNS);
+        // Half of an entry is there already, of the surfaces before (is_data_normal, rsp_ch_cnt).
+        let is_half = self.surface / TURNS % 2 == 1;
         let is_single = these > 1 || self.column + 1 == width || is_half;
-        let first = if is_single { 1 } else { BEAT };
-        let needs = match (these, self.is_second) {
-            (1, _) => [first, 0, 0, 0],
-            (_, false) => [1, 1, 0, 0],
-            (3, true) => [0, 0, 1, 0],
-            (_, true) => [0, 0, 1, 1],
-        };
+        let columns = if is_single { 1 } else { BEAT };
+        let needs = if these > 1 { [1, 1] } else { [columns, 0] };
         let reads = self.atoms.iter().zip(needs).all(|(there, needed)| *there >= needed);
         self.is_blocking = !self.is_blocking && reads && is_single;
         self.now += self.cycle;
         if reads {
             self.atoms.iter_mut().zip(needs).for_each(|(there, needed)| *there -= needed);
-            self.is_second = these > 2 && !self.is_second;
-            if !self.is_second {
-                self.pass(feature, (first, these));
-            }
+            self.pass(feature, (columns, these));
         }
         reads
     }
@@ -183,5 +172,70 @@ impl Reader {
             return;
         }
         (self.cube, self.first, self.done) = (0, self.first + lines, self.done + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::cube::{Packing, Ram, Surface};
+    use crate::nvdla::numeric::Precision;
+
+    const CYCLE: Time = Time::ns(1);
+
+    fn feature(width: u32, surfaces: u32) -> Feature {
+        let surface = Surface {
+            ram: Ram::Primary,
+            base: 0,
+            line_stride: 0x400,
+            surface_stride: 0x4000,
+            pixel: 32,
+            atom: 32,
+            packing: Packing::Strided,
+        };
+        Feature {
+            surface,
+            width,
+            height: 1,
+            channels: 16 * surfaces,
+            lanes: 16,
+            surfaces_at_once: 2,
+            grain: 1,
+            cubes: 1,
+            cube_stride: 0,
+            format: Precision::Int16,
+            nan_to_zero: false,
+            converter: None,
+        }
+    }
+
+    /// Returns the cycles in which beats are taken that are offered in these, and the one from which the line can be used.
+    fn taken(feature: &Feature, offered: &[u64]) -> (Vec<u64>, u64) {
+        let usable = Usable::default();
+        let intake = WideFeatureIntake::new(feature, CYCLE, Time::ZERO, usable.clone());
+        let taken = offered.iter().map(|&at| intake.take(CYCLE * at).cycles(CYCLE)).collect();
+        let usable: Vec<u64> = usable.take().into_iter().map(|at| at.cycles(CYCLE)).collect();
+        assert_eq!(usable.len(), 1);
+        (taken, usable[0])
+    }
+
+    /// Two layers of a pixel and three surfaces on the RTL: read out in cycles 105 and 110, 101 and 104; cdma2sc_dat_updt in 123 and 117.
+    #[test]
+    fn atoms_of_two_surfaces_leave_together_and_stop_what_comes_for_a_cycle() {
+        assert_eq!(taken(&feature(1, 3), &[99, 104, 109]), (vec![99, 104, 109], 124));
+        assert_eq!(taken(&feature(1, 3), &[99, 100, 102]), (vec![99, 100, 103], 118));
+    }
+
+    #[test]
+    fn two_atoms_of_a_surface_leave_together() {
+        // The last one of five leaves in cycle 13.
+        assert_eq!(taken(&feature(5, 1), &[10, 11, 12]), (vec![10, 11, 12], 13 + TO_USABLE));
+    }
+
+    #[test]
+    fn atoms_from_within_a_beat_come_in_pairs() {
+        let mut feature = feature(5, 1);
+        feature.surface.base = 32;
+        assert_eq!(feature.beats(0, 1).collect::<Vec<_>>(), [(0, 0), (0, 2), (0, 3)]);
     }
 }

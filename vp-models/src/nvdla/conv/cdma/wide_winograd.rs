@@ -141,3 +141,54 @@ fn steps(input: &Winograd, first: u32) -> VecDeque<Step> {
     steps.push_back(Step::End);
     steps
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::conv::cdma::feature::Feature;
+    use crate::nvdla::cube::{Packing, Ram, Surface};
+    use crate::nvdla::numeric::Precision;
+
+    const CYCLE: Time = Time::ns(1);
+
+    /// A layer of 38 columns and three lines, padded to 48 and twelve, on the RTL: its beats were on the bus in these cycles, six before CDMA, and
+    /// cdma2sc_dat_updt rose a cycle before these.
+    #[test]
+    fn padding_takes_its_cycles_and_tiles_leave_one_behind_the_other() {
+        let surface = Surface {
+            ram: Ram::Primary,
+            base: 0,
+            line_stride: 1216,
+            surface_stride: 3712,
+            pixel: 32,
+            atom: 32,
+            packing: Packing::Strided,
+        };
+        let feature = Feature {
+            surface,
+            width: 38,
+            height: 3,
+            channels: 16,
+            lanes: 16,
+            surfaces_at_once: 2,
+            grain: 1,
+            cubes: 1,
+            cube_stride: 0,
+            format: Precision::Int16,
+            nan_to_zero: false,
+            converter: None,
+        };
+        let input = Winograd { feature, left: 0, right: 10, top: 2, bottom: 7, padding: 178, step: [3, 1] };
+        let usable = Usable::default();
+        let intake = WinogradIntake::new(&input, (CYCLE, CYCLE * 30), usable.clone());
+        let on_bus = [
+            96, 101, 102, 103, 108, 109, 114, 115, 120, 125, 126, 127, 132, 133, 138, 139, 144, 149, 150,
+            151, 156, 157, 162, 163, 168, 173, 174, 175, 180, 181, 186, 187, 192, 197, 198, 203, 204, 209,
+            214, 215, 216, 221, 226, 227, 228, 233, 238, 239, 240, 245, 250, 251, 252, 257, 262, 263, 264,
+        ];
+        let taken: Vec<u64> = on_bus.iter().map(|&at| intake.take(CYCLE * (at + 6)).cycles(CYCLE)).collect();
+        assert_eq!(taken.last(), Some(&302));
+        let usable: Vec<u64> = usable.take().into_iter().map(|at| at.cycles(CYCLE)).collect();
+        assert_eq!(usable, [280, 380, 476]);
+    }
+}
