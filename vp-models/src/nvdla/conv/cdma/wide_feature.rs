@@ -176,14 +176,15 @@ impl Reader {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::nvdla::cube::{Packing, Ram, Surface};
     use crate::nvdla::numeric::Precision;
 
     const CYCLE: Time = Time::ns(1);
 
-    fn feature(width: u32, surfaces: u32) -> Feature {
+    /// A line of so many pixels of int16 in so many surfaces.
+    pub(in crate::nvdla::conv::cdma) fn feature(width: u32, surfaces: u32) -> Feature {
         let surface = Surface {
             ram: Ram::Primary,
             base: 0,

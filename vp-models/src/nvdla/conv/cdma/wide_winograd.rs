@@ -146,8 +146,7 @@ fn steps(input: &Winograd, first: u32) -> VecDeque<Step> {
 mod tests {
     use super::*;
     use crate::nvdla::conv::cdma::feature::Feature;
-    use crate::nvdla::cube::{Packing, Ram, Surface};
-    use crate::nvdla::numeric::Precision;
+    use crate::nvdla::conv::cdma::wide_feature::tests::feature;
 
     const CYCLE: Time = Time::ns(1);
 
@@ -155,29 +154,7 @@ mod tests {
     /// cdma2sc_dat_updt rose a cycle before these.
     #[test]
     fn padding_takes_its_cycles_and_tiles_leave_one_behind_the_other() {
-        let surface = Surface {
-            ram: Ram::Primary,
-            base: 0,
-            line_stride: 1216,
-            surface_stride: 3712,
-            pixel: 32,
-            atom: 32,
-            packing: Packing::Strided,
-        };
-        let feature = Feature {
-            surface,
-            width: 38,
-            height: 3,
-            channels: 16,
-            lanes: 16,
-            surfaces_at_once: 2,
-            grain: 1,
-            cubes: 1,
-            cube_stride: 0,
-            format: Precision::Int16,
-            nan_to_zero: false,
-            converter: None,
-        };
+        let feature = Feature { height: 3, ..feature(38, 1) };
         let input = Winograd { feature, left: 0, right: 10, top: 2, bottom: 7, padding: 178, step: [3, 1] };
         let usable = Usable::default();
         let intake = WinogradIntake::new(&input, (CYCLE, CYCLE * 30), usable.clone());
