@@ -5,6 +5,7 @@
 //! bus, with everything behind it. All data of a client is in order, so the path of a beat is known as soon as the beats before it are known.
 //! So nothing waits in this code: it only computes times.
 
+use super::realigner::Realigner;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::rc::Rc;
 use vp_core::Time;
@@ -55,13 +56,16 @@ impl Stage {
         Stage { place, last: Vec::with_capacity(place.kept()), oldest: 0, newest: 0 }
     }
 
-    /// Returns the time at which a beat that is offered at `offered` gets in.
+    /// Returns the time at which the last of so many beats gets in that are offered at `offered`; a place for one takes them as it takes one.
     #[inline]
-    fn accepts(&self, offered: Time, cycle: Time) -> Time {
+    fn accepts(&self, offered: Time, beats: usize, cycle: Time) -> Time {
         match self.place {
-            IntakeStage::Fifo(room) | IntakeStage::BypassFifo(room) if self.last.len() < room => offered,
-            IntakeStage::Fifo(_) | IntakeStage::BypassFifo(_) => {
-                offered.max(self.last[self.oldest].1 + cycle)
+            IntakeStage::Fifo(room) | IntakeStage::BypassFifo(room) => {
+                let kept = self.last.len();
+                match (kept + beats).checked_sub(room + 1) {
+                    None => offered,
+                    Some(leaving) => offered.max(self.last[(self.oldest + leaving) % kept].1 + cycle),
+                }
             }
             IntakeStage::Register => offered.max(self.last_left()),
             IntakeStage::Skid => {
@@ -112,6 +116,8 @@ impl Stage {
 /// The places of one client, and the consumer of the last one.
 pub(super) struct Intake {
     cycle: Time,
+    /// Beats of the client, if these are not those of the bus.
+    realigner: Option<Realigner>,
     stages: Vec<Stage>,
     taker: Option<Rc<dyn BeatConsumer>>,
     /// The times at which each beat can be seen at each place: kept to reuse the allocation.
@@ -119,9 +125,9 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    pub(super) fn new(cycle: Time, places: &[IntakeStage]) -> Intake {
+    pub(super) fn new(cycle: Time, realigner: Option<Realigner>, places: &[IntakeStage]) -> Intake {
         let stages = places.iter().copied().map(Stage::new).collect();
-        Intake { cycle, stages, taker: None, seen: Vec::with_capacity(places.len()) }
+        Intake { cycle, realigner, stages, taker: None, seen: Vec::with_capacity(places.len()) }
     }
 
     pub(super) fn set_taker(&mut self, taker: Option<Rc<dyn BeatConsumer>>) {
@@ -136,15 +142,28 @@ impl Intake {
     /// Returns the time from which on a beat is taken that is offered at `offered`.
     #[inline]
     pub(super) fn takes_at(&self, offered: Time) -> Time {
-        self.stages.first().map_or(offered, |front| front.accepts(offered, self.cycle))
+        let beats = self.realigner.as_ref().map_or(1, Realigner::places);
+        self.stages.first().map_or(offered, |front| front.accepts(offered, beats, self.cycle))
     }
 
-    /// Takes a beat at `handed`, which was on the bus at `due`. Without places the consumer is told that.
-    pub(super) fn pass(&mut self, handed: Time, due: Time) {
+    /// Begins a request of so many bytes.
+    pub(super) fn begin_request(&mut self, bytes: u32) {
+        if let Some(realigner) = &mut self.realigner {
+            realigner.request(bytes);
+        }
+    }
+
+    /// Takes a beat of so many bytes at `handed`, which was on the bus at `due`. Without places the consumer is told that.
+    pub(super) fn take(&mut self, handed: Time, due: Time, bytes: u32) {
+        let beats = self.realigner.as_mut().map_or(1, |realigner| realigner.take_beats(bytes));
+        (0..beats).for_each(|_| self.pass(handed, due));
+    }
+
+    fn pass(&mut self, handed: Time, due: Time) {
         self.seen.clear();
         let mut at = if self.stages.is_empty() { due } else { handed };
         for stage in &self.stages {
-            let accepted = stage.accepts(at, self.cycle);
+            let accepted = stage.accepts(at, 1, self.cycle);
             at = stage.visible_at(accepted, self.cycle);
             self.seen.push((accepted, at));
         }
@@ -158,8 +177,11 @@ impl Intake {
 
 impl Intake {
     pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Intake { cycle: _, stages, taker, seen: _ } = self;
+        let Intake { cycle: _, realigner, stages, taker, seen: _ } = self;
         at.at_rest(taker.is_none(), "a layer takes its input")?;
+        if let Some(realigner) = realigner {
+            realigner.checkpoint(at)?;
+        }
         stages.iter_mut().try_for_each(|stage| stage.checkpoint(at))
     }
 }
@@ -185,13 +207,13 @@ pub(super) mod tests {
 
     /// Returns the times at which beats that are all there at once are taken from the bus.
     fn taken(places: &[IntakeStage], pause: u64, beats: usize) -> Vec<u64> {
-        let mut intake = Intake::new(Time::ns(1), places);
+        let mut intake = Intake::new(Time::ns(1), None, places);
         intake.set_taker(Some(Rc::new(Slow { pause, free: Cell::new(Time::ZERO) })));
         let mut at = Time::ZERO;
         (0..beats)
             .map(|_| {
                 let taken = intake.takes_at(at);
-                intake.pass(taken, taken);
+                intake.take(taken, taken, 8);
                 at = taken + Time::ns(1);
                 taken.cycles(Time::ns(1))
             })
@@ -213,12 +235,12 @@ pub(super) mod tests {
 
     #[test]
     fn a_skid_takes_nothing_in_the_cycle_after_it_was_held() {
-        let mut skid = Intake::new(Time::ns(1), &[IntakeStage::Skid]);
+        let mut skid = Intake::new(Time::ns(1), None, &[IntakeStage::Skid]);
         let slow = Slow { pause: 0, free: Cell::new(Time::ns(3)) };
         skid.set_taker(Some(Rc::new(slow)));
         // Seen from 1 on, taken at 3: held in 1 and 2.
         assert_eq!(skid.takes_at(Time::ns(0)), Time::ns(0));
-        skid.pass(Time::ns(0), Time::ns(0));
+        skid.take(Time::ns(0), Time::ns(0), 8);
         assert_eq!(skid.takes_at(Time::ns(2)), Time::ns(4));
     }
 }

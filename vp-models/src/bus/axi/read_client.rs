@@ -1,9 +1,10 @@
 //! A read client as its memory interface sees it: its requests, and where its data goes.
 
 use super::arbiter::Client;
-use super::burst::{Cut, Run, bursts};
+use super::burst::{Cut, Run};
 use super::bytes::Bytes;
 use super::intake::{BeatConsumer, Intake};
+use super::pins::of_beat;
 use super::realigner::Realigner;
 use super::request_registers::{RegisterKind, RequestPlaces, RequestRegisters};
 use super::request_watch::RequestWatch;
@@ -159,7 +160,7 @@ impl ReadClient {
             kind,
             queue: RefCell::default(),
             waiting: Cell::new(0),
-            realigner: config.realigns_reads.then(|| RefCell::new(Realigner::new(config.beat_bytes))),
+            realigner: Realigner::of(config).map(RefCell::new),
             data: RefCell::default(),
             beats: RefCell::default(),
             arrived_bytes: Cell::new(0),
@@ -188,7 +189,8 @@ impl ReadClient {
 
     /// Counts of the requests from now on, for a client without a latency FIFO.
     pub(super) fn watch(&self, counts: (RequestPlaces, Time)) -> Rc<RequestWatch> {
-        let watch = RequestWatch::new(self.cut, self.beat_bytes, (self.period, self.registers), counts);
+        let beats = (self.beat_bytes, self.realigner.is_some());
+        let watch = RequestWatch::new(self.cut, beats, (self.period, self.registers), counts);
         if let ReadKind::Direct { watch: place, .. } = &self.kind {
             *place.borrow_mut() = Some(watch.clone());
         }
@@ -207,6 +209,9 @@ impl ReadClient {
     pub(super) fn begin_request(&self, bytes: u32) {
         if let Some(realigner) = &self.realigner {
             realigner.borrow_mut().request(bytes);
+        }
+        if let ReadKind::Direct { intake, .. } = &self.kind {
+            intake.borrow_mut().begin_request(bytes);
         }
     }
 
@@ -387,11 +392,11 @@ impl ReadClient {
         }
     }
 
-    /// Takes a beat at `handed`, which was on the bus at `due`.
+    /// Takes a beat of so many bytes at `handed`, which was on the bus at `due`.
     #[inline]
-    pub(super) fn take_beat(&self, handed: Time, due: Time) {
+    pub(super) fn take_beat(&self, handed: Time, due: Time, bytes: u32) {
         if let ReadKind::Direct { intake, .. } = &self.kind {
-            intake.borrow_mut().pass(handed, due);
+            intake.borrow_mut().take(handed, due, bytes);
         }
     }
 
@@ -434,10 +439,17 @@ impl ReadClient {
             return self.deliver_beat(burst.bytes, first, first);
         }
         let mut due = first;
-        for beat in bursts(self.id, burst.address, burst.bytes, self.beat_bytes, 1) {
-            self.deliver_beat(beat.bytes, due, due);
+        for bytes in self.beats(burst) {
+            self.deliver_beat(bytes, due, due);
             due += self.period;
         }
+    }
+
+    /// Returns the number of bytes of each beat of a burst.
+    #[inline]
+    pub(super) fn beats(&self, burst: &Burst) -> impl ExactSizeIterator<Item = u32> + use<> {
+        let (burst, width) = (*burst, self.beat_bytes);
+        (0..burst.beats).map(move |beat| of_beat(&burst, beat, width).2 as u32)
     }
 
     /// Delivers a beat that is on the bus at `due`, or was before `now`.

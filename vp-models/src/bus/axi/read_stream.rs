@@ -3,6 +3,7 @@
 use super::arbiter::Client as _;
 use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{ReadClient, ReadKind, Requester};
+use super::realigner::Realigner;
 use super::request_registers::{Possible, RequestPlaces, RequestRegisters, STALL_COUNTERS};
 use super::request_watch::RequestWatch;
 use super::{Interconnect, Unmapped};
@@ -82,7 +83,8 @@ impl ReadStream {
         places: &[IntakeStage],
     ) -> Rc<ReadStream> {
         let unlimited = ReadStreamConfig { capacity: u32::MAX, lines: u32::MAX, credit_return: Time::ZERO };
-        let intake = Intake::new(interconnect.config().period, places);
+        let axi = interconnect.config();
+        let intake = Intake::new(axi.period, Realigner::of(axi), places);
         let done = interconnect.sim().event(format!("{name}.made"));
         ReadStream::build(interconnect, name, id, unlimited, ReadKind::direct(done, intake))
     }

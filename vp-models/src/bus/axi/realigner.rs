@@ -3,6 +3,7 @@
 //!
 //! A request that begins within a beat of the bus leaves a part of each beat for the next one; with the last all is there.
 
+use super::AxiConfig;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
 
@@ -16,8 +17,13 @@ pub(super) struct Realigner {
 }
 
 impl Realigner {
-    pub(super) fn new(beat_bytes: u32) -> Realigner {
+    fn new(beat_bytes: u32) -> Realigner {
         Realigner { beat_bytes, requests: VecDeque::new(), held: 0 }
+    }
+
+    /// Returns that of a client of an interface, if there are any.
+    pub(super) fn of(config: &AxiConfig) -> Option<Realigner> {
+        config.realigns_reads.then(|| Realigner::new(config.beat_bytes))
     }
 
     /// Adds a request of so many bytes.
@@ -41,6 +47,16 @@ impl Realigner {
         whole
     }
 
+    /// Returns the number of places that have to be free for a beat of the bus: one beside that of the bytes which wait (`ro*_wr_rdy`).
+    pub(super) fn places(&self) -> usize {
+        1 + usize::from(self.held > 0)
+    }
+
+    /// Returns the number of beats that the client gets with that.
+    pub(super) fn take_beats(&mut self, bytes: u32) -> u32 {
+        self.take(bytes).div_ceil(self.beat_bytes)
+    }
+
     pub(super) fn checkpoint(&self, at: &Checkpoint<'_>) -> Result<(), CheckpointError> {
         at.at_rest(self.requests.is_empty() && self.held == 0, "reads are in flight")
     }
@@ -49,6 +65,20 @@ impl Realigner {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_that_waits_has_a_place_beside_that_of_the_next_beat() {
+        let mut realigner = Realigner::new(64);
+        realigner.request(128);
+        let mut beats = Vec::new();
+        for bytes in [32, 64, 32] {
+            beats.push((realigner.places(), realigner.take_beats(bytes)));
+        }
+        assert_eq!((beats, realigner.places()), (vec![(1, 0), (2, 1), (2, 1)], 1));
+        // The last of three atoms comes with the second.
+        realigner.request(96);
+        assert_eq!([32, 64].map(|bytes| realigner.take_beats(bytes)), [0, 2]);
+    }
 
     /// Returns what a client gets with each beat of a request of so many bytes, `first` of which come with the first beat.
     fn taken(first: u32, bytes: u32) -> Vec<u32> {

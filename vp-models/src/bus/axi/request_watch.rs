@@ -15,6 +15,8 @@ use vp_core::Time;
 pub struct RequestWatch {
     cut: Cut,
     beat_bytes: u32,
+    /// True if the client's beats begin with the first byte of each request.
+    is_realigned: bool,
     /// Time from a request's `ready` to its address, and from a beat at the engine's end of the intake to its being counted, together.
     around: Time,
     state: RefCell<State>,
@@ -32,19 +34,22 @@ struct State {
 impl RequestWatch {
     pub(super) fn new(
         cut: Cut,
-        beat_bytes: u32,
+        (beat_bytes, is_realigned): (u32, bool),
         (period, interface): (Time, RegisterKind),
         (places, around): (RequestPlaces, Time),
     ) -> Rc<RequestWatch> {
         let registers = RequestRegisters::new(period, interface, places);
         let state = State { registers, beats: VecDeque::new(), done: Time::ZERO, outstanding: Time::ZERO };
-        Rc::new(RequestWatch { cut, beat_bytes, around, state: RefCell::new(state) })
+        Rc::new(RequestWatch { cut, beat_bytes, is_realigned, around, state: RefCell::new(state) })
     }
 
     /// Notes the next request.
     pub fn request(&self, address: u64, bytes: u32, possible: Possible) {
         let mut state = self.state.borrow_mut();
-        let first = (address % u64::from(self.beat_bytes)) as u32;
+        let first = match self.is_realigned {
+            true => 0,
+            false => (address % u64::from(self.beat_bytes)) as u32,
+        };
         state.beats.push_back((first + bytes).div_ceil(self.beat_bytes));
         state.registers.request(possible, self.cut.count(Run { address, bytes }), 0);
     }
@@ -90,7 +95,12 @@ mod tests {
     /// With beats of 8 bytes and as many cycles around a request and its data as on nv_small's RTL: 8.
     fn watch() -> Rc<RequestWatch> {
         let places = RequestPlaces { registers: 2, under_way: Some(128), has_fifo: false };
-        RequestWatch::new(Cut::new(8, 1, u64::MAX), 8, (CYCLE, RegisterKind::Catching), (places, CYCLE * 8))
+        RequestWatch::new(
+            Cut::new(8, 1, u64::MAX),
+            (8, false),
+            (CYCLE, RegisterKind::Catching),
+            (places, CYCLE * 8),
+        )
     }
 
     fn request(watch: &RequestWatch, at: u64, beats: u32) {

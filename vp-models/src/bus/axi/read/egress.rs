@@ -30,34 +30,36 @@ const WEIGHT: u32 = 255;
 /// Step of a beat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The next beat for R, of this read, is there at `at`.
-    OnBus { read: Option<u64>, at: Time },
-    /// A beat of this read is handed to the client of that number at `at`.
-    Granted { client: usize, read: Option<u64>, at: Time },
+    /// The next beat for R is there at `at`.
+    OnBus { beat: Beat, at: Time },
+    /// A beat is handed to its client at `at`.
+    Granted { beat: Beat, at: Time },
+}
+
+/// A beat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Beat {
+    /// Number of its client.
+    pub(super) client: usize,
+    /// Number of its read, if that is known by one.
+    pub(super) read: Option<u64>,
+    pub(super) bytes: u32,
 }
 
 /// FIFO of a client.
 #[derive(Default)]
 struct Fifo {
-    /// Times from which on its beats can be granted, with the numbers of their reads.
-    beats: VecDeque<(Time, Option<u64>)>,
+    /// Its beats, with the times from which on they can be granted.
+    beats: VecDeque<(Time, Beat)>,
     /// Times at which the last beats were granted, the newest first.
     granted: [Time; FIFO],
-}
-
-/// A beat that is not on R.
-struct Waiting {
-    client: usize,
-    /// Number of its read, if that is known by one.
-    read: Option<u64>,
-    /// Time from which on it can be on R.
-    from: Time,
 }
 
 /// The places between R and the clients of an interface.
 pub(super) struct Egress {
     period: Time,
-    waiting: VecDeque<Waiting>,
+    /// Beats that are not on R, with the times from which on they can be.
+    waiting: VecDeque<(Time, Beat)>,
     /// FIFOs of the clients, by number.
     fifos: Vec<Fifo>,
     /// Clients whose FIFOs have beats.
@@ -109,21 +111,21 @@ impl Egress {
         _ = self.turn.next(1 << client, |_| WEIGHT);
     }
 
-    /// Adds a beat of a client's read that can be on R from `from` on, behind all others.
-    pub(super) fn push(&mut self, client: usize, read: Option<u64>, from: Time) {
-        if self.fifos.len() <= client {
-            self.fifos.resize_with(client + 1, Fifo::default);
+    /// Adds a beat that can be on R from `from` on, behind all others.
+    pub(super) fn push(&mut self, beat: Beat, from: Time) {
+        if self.fifos.len() <= beat.client {
+            self.fifos.resize_with(beat.client + 1, Fifo::default);
         }
-        self.waiting.push_back(Waiting { client, read, from });
+        self.waiting.push_back((from, beat));
     }
 
     /// Returns the next step, if it is known while nothing else comes to R before `horizon`.
     pub(super) fn next(&mut self, horizon: Time, clients: &[Rc<ReadClient>]) -> Option<Step> {
-        if let Some(&Waiting { client, read, from }) = self.waiting.front()
-            && self.fifos[client].beats.len() < FIFO
+        if let Some(&(from, beat)) = self.waiting.front()
+            && self.fifos[beat.client].beats.len() < FIFO
         {
             self.waiting.pop_front();
-            return Some(Step::OnBus { read, at: self.enter(client, read, from) });
+            return Some(Step::OnBus { beat, at: self.enter(beat, from) });
         }
         let (at, requesting) = self.next_grant(clients)?;
         if at >= self.known_until(horizon) {
@@ -131,25 +133,25 @@ impl Egress {
         }
         let client = self.turn.next(requesting, |_| WEIGHT)?;
         let fifo = &mut self.fifos[client];
-        let (_, read) = fifo.beats.pop_front()?;
+        let (_, beat) = fifo.beats.pop_front()?;
         fifo.granted.rotate_right(1);
         fifo.granted[0] = at;
         if fifo.beats.is_empty() {
             self.held &= !(1 << client);
         }
         self.granted = at;
-        Some(Step::Granted { client, read, at })
+        Some(Step::Granted { beat, at })
     }
 
     /// Puts a beat on R, and through the pipe into its client's FIFO, which has room once a beat has left it; returns when it is on R.
-    fn enter(&mut self, client: usize, read: Option<u64>, from: Time) -> Time {
-        let (period, fifo) = (self.period, &mut self.fifos[client]);
+    fn enter(&mut self, beat: Beat, from: Time) -> Time {
+        let (period, fifo) = (self.period, &mut self.fifos[beat.client]);
         let at = from.max(self.on_bus + period).max(self.left_pipe[1] + period);
         let room = fifo.granted[FIFO - 1 - fifo.beats.len()] + period;
         let left = (at.max(self.left_pipe[0]) + period).max(room);
-        fifo.beats.push_back((left + period, read));
+        fifo.beats.push_back((left + period, beat));
         (self.on_bus, self.left_pipe) = (at, [left, self.left_pipe[0]]);
-        self.held |= 1 << client;
+        self.held |= 1 << beat.client;
         at
     }
 
@@ -218,7 +220,7 @@ mod tests {
         let simulation = Simulation::new();
         let client = |&pause: &u64| {
             let places: &[IntakeStage] = if pause > 0 { &[IntakeStage::Fifo(1)] } else { &[] };
-            let mut intake = Intake::new(CYCLE, places);
+            let mut intake = Intake::new(CYCLE, None, places);
             intake.set_taker(Some(Rc::new(Slow { pause, free: Cell::default() })));
             let [done, arrived] = ["done", "arrived"].map(|name| simulation.sim().event(name));
             Rc::new(ReadClient::new("client", 0, &config(1), arrived, ReadKind::direct(done, intake)))
@@ -237,15 +239,15 @@ mod tests {
         for now in 0.. {
             while let Some((client, from)) = beats.next_if(|(_, from)| *from <= now + ahead) {
                 clients_on_bus.push_back(client);
-                egress.push(client, None, CYCLE * from);
+                egress.push(Beat { client, read: None, bytes: 1 }, CYCLE * from);
             }
             while let Some(step) = egress.next(CYCLE * (now + ahead), &clients) {
                 match step {
                     Step::OnBus { at, .. } => {
                         on_bus.push((clients_on_bus.pop_front().unwrap(), at.cycles(CYCLE)));
                     }
-                    Step::Granted { client, at, .. } => {
-                        clients[client].take_beat(at, at);
+                    Step::Granted { beat: Beat { client, bytes, .. }, at } => {
+                        clients[client].take_beat(at, at, bytes);
                         granted.push((client, at.cycles(CYCLE)));
                     }
                 }

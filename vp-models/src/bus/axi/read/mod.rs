@@ -16,7 +16,7 @@ use crate::bus::axi::responder::Response;
 use crate::bus::axi::turn::Clients;
 use crate::bus::axi::{Answer, Burst};
 use crate::checkpoint::{Checkpoint, CheckpointError};
-use egress::Egress;
+use egress::{Beat, Egress};
 use pins::Driving;
 use returning::{Returning, close};
 use std::cell::Cell;
@@ -69,8 +69,6 @@ pub(super) struct ReadSide {
     on_bus: usize,
     /// Number of these whose beats have all been on the bus by now.
     complete: usize,
-    /// Beats that a memory outside has sent and the egress holds: their clients, and their bytes.
-    from_pins: VecDeque<(usize, u32)>,
     /// Reads that wait for the data bus behind a master outside, which takes its data when it likes.
     bus_queue: VecDeque<Read>,
     /// Read that a master outside is taking.
@@ -151,7 +149,6 @@ impl ReadSide {
             over: 0,
             on_bus: 0,
             complete: 0,
-            from_pins: VecDeque::new(),
             bus_queue: VecDeque::new(),
             driving: None,
         }
@@ -168,25 +165,28 @@ impl ReadSide {
     }
 
     /// Has a beat wait that can be on the bus from `from` on.
-    fn let_wait(&mut self, client: usize, read: Option<u64>, from: Time) {
-        self.egress.push(client, read, from);
+    fn let_wait(&mut self, beat: Beat, from: Time) {
+        self.egress.push(beat, from);
         self.egress_due = Time::ZERO;
     }
 
-    /// Has the beats of a burst pass that can be on the bus from `from` on, as far as none waits: a beat a cycle. Returns their number, and when the
-    /// first is on the bus.
+    /// Has beats of so many bytes each pass that can be on the bus from `from` on, as far as none waits: a beat a cycle. Returns their number, and
+    /// when the first is on the bus.
     #[inline]
     fn pass(
         &mut self,
         (number, client): (usize, &ReadClient),
-        beats: u32,
+        beats: impl ExactSizeIterator<Item = u32>,
         from: Time,
         period: Time,
     ) -> (u32, Time) {
         let first = from.max(self.bus_free);
         let mut passed = 0;
         if self.egress.is_free(first) {
-            passed = if client.is_slow() { self.pass_slow(client, beats, first, period) } else { beats };
+            passed = match client.is_slow() {
+                true => self.pass_slow(client, beats, first, period),
+                false => beats.len() as u32,
+            };
         }
         if passed > 0 {
             let last = first + period * u64::from(passed - 1);
@@ -197,17 +197,23 @@ impl ReadSide {
     }
 
     /// Returns the number of beats that a client takes which may let them wait.
-    fn pass_slow(&self, client: &ReadClient, beats: u32, first: Time, period: Time) -> u32 {
-        let mut at = first;
-        for beat in 0..beats {
+    fn pass_slow(
+        &self,
+        client: &ReadClient,
+        beats: impl Iterator<Item = u32>,
+        first: Time,
+        period: Time,
+    ) -> u32 {
+        let (mut at, mut passed) = (first, 0);
+        for bytes in beats {
             let handed = at + period * egress::CYCLES;
             if client.takes_at(handed) > handed {
-                return beat;
+                break;
             }
-            client.take_beat(handed, at);
-            at += period;
+            client.take_beat(handed, at, bytes);
+            (at, passed) = (at + period, passed + 1);
         }
-        beats
+        passed
     }
 }
 
@@ -292,7 +298,7 @@ impl Reads {
         observed: &Observed,
     ) -> Time {
         let (side, period, beats) = (&mut transfers.side, self.config.period, read.burst.beats);
-        let (passed, first) = side.pass((read.client, client), beats, read.first, period);
+        let (passed, first) = side.pass((read.client, client), client.beats(&read.burst), read.first, period);
         let Read { burst, requested, .. } = read;
         if passed == beats && read.answer.is_none() && side.returning.is_empty() {
             // All is known of it: nothing is left to do when its data is on the bus.
@@ -306,7 +312,7 @@ impl Reads {
             observed.see(requested, Stage::Request, false, requested, &burst);
         }
         read.first = first;
-        self.return_later(transfers, read, passed)
+        self.return_later(transfers, client, read, passed)
     }
 
     /// A memory model has served a read; it goes on the bus when all earlier ones of its id have.
@@ -338,7 +344,6 @@ impl Reads {
                 over: _,
                 on_bus: _,
                 complete: _,
-                from_pins: _,
                 bus_queue,
                 driving,
             } = side;

@@ -5,6 +5,7 @@
 //! known. Such reads wait in a queue for the bus, in the order in which the memory has served them.
 
 use super::super::arbiter::Client as _;
+use super::egress::Beat;
 use super::{Read, ReadSide, Reads};
 use crate::bus::axi::channel::{PendingAnswer, Transfers};
 use crate::bus::axi::observed::Observed;
@@ -139,13 +140,12 @@ impl Reads {
         now: Time,
     ) {
         let side = &mut transfers.side;
-        let (passed, from) = side.pass((number, client), 1, now, self.config.period);
+        let (passed, from) = side.pass((number, client), std::iter::once(bytes), now, self.config.period);
         if passed == 1 {
             return client.deliver_beat(bytes, from, now);
         }
-        side.let_wait(number, None, from);
+        side.let_wait(Beat { client: number, read: None, bytes }, from);
         side.bus_free = from + self.config.period;
-        side.from_pins.push_back((number, bytes));
     }
 
     /// Ends the reads that a memory which has gone has not answered, with errors.
@@ -269,16 +269,6 @@ impl Reads {
             data.resize(read.burst.beats as usize * width, 0);
             transfers.side.driving =
                 Some(Driving { read, data: Bytes::from(data), error, beat: 0, is_driven: false });
-        }
-    }
-}
-
-impl ReadSide {
-    /// Delivers the next beat of a memory outside that the egress has held for a client.
-    pub(super) fn deliver_from_pins(&mut self, (number, client): (usize, &ReadClient), due: Time, now: Time) {
-        let place = self.from_pins.iter().position(|(client, _)| *client == number);
-        if let Some((_, bytes)) = place.and_then(|place| self.from_pins.remove(place)) {
-            client.deliver_beat(bytes, due, now);
         }
     }
 }

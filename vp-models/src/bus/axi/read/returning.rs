@@ -1,11 +1,10 @@
 //! Reads that are not delivered at once: their beats wait in the egress, or the memory's answer is not there.
 
-use super::egress::{self, Step};
+use super::egress::{self, Beat, Step};
 use super::{Read, ReadSide, Reads};
 use crate::bus::axi::channel::{PendingAnswer, Transfers};
 use crate::bus::axi::observed::Observed;
 use crate::bus::axi::outstanding::{CountLimit, Outstanding};
-use crate::bus::axi::pins::of_beat;
 use crate::bus::axi::read_client::ReadClient;
 use crate::bus::axi::target::take_answer;
 use crate::bus::axi::{Burst, Unmapped};
@@ -19,8 +18,8 @@ pub(super) struct Returning {
     /// Numbers of its beats that have been on the bus, and that its client has been handed, at times that are known.
     on_bus: u32,
     handed: u32,
-    /// Times at which those were on the bus that are handed and not delivered, because the memory's answer is not there.
-    due: Vec<Time>,
+    /// Bytes of those that are handed and not delivered, because the memory's answer is not there, and the times at which they were on the bus.
+    due: Vec<(Time, u32)>,
     /// True if the memory's answer is there: its data is on the bus.
     is_answered: bool,
 }
@@ -40,23 +39,18 @@ impl Returning {
     }
 
     /// Hands the client the next beat, which was on the bus at `due`.
-    fn hand(&mut self, client: &ReadClient, (due, now): (Time, Time), beat_bytes: u32) {
+    fn hand(&mut self, client: &ReadClient, bytes: u32, (due, now): (Time, Time)) {
         self.handed += 1;
-        if self.is_answered {
-            let (_, _, bytes) = of_beat(&self.read.burst, self.handed - 1, beat_bytes);
-            client.deliver_beat(bytes as u32, due, now);
-        } else {
-            self.due.push(due);
+        match self.is_answered {
+            true => client.deliver_beat(bytes, due, now),
+            false => self.due.push((due, bytes)),
         }
     }
 
     /// Notes that the memory's answer is there, and delivers what was handed on.
-    fn answered(&mut self, client: &ReadClient, now: Time, beat_bytes: u32) {
+    fn answered(&mut self, client: &ReadClient, now: Time) {
         self.is_answered = true;
-        let first = self.handed - self.due.len() as u32;
-        for (beat, due) in (first..).zip(self.due.drain(..)) {
-            client.deliver_beat(of_beat(&self.read.burst, beat, beat_bytes).2 as u32, due, now);
-        }
+        self.due.drain(..).for_each(|(due, bytes)| client.deliver_beat(bytes, due, now));
     }
 
     /// Time at which its first beat is on the bus, or after that its last; [`Time::MAX`] if it is not known.
@@ -77,14 +71,20 @@ impl Returning {
 impl Reads {
     /// Adds a read to those that are returning, whose `first` is that of its data: so many of its beats have passed. Returns when its last beat is on
     /// the bus, if that is known.
-    pub(super) fn return_later(&self, transfers: &mut Transfers<ReadSide>, read: Read, passed: u32) -> Time {
+    pub(super) fn return_later(
+        &self,
+        transfers: &mut Transfers<ReadSide>,
+        client: &ReadClient,
+        read: Read,
+        passed: u32,
+    ) -> Time {
         let Transfers { side, outstanding, count, .. } = transfers;
         let (number, mut at, mut last) = (read.client, read.first, Time::MAX);
         let place = side.over + side.returning.len() as u64;
         let mut returning = Returning::new(read);
-        for beat in 0..returning.read.burst.beats {
+        for (beat, bytes) in (0..).zip(client.beats(&returning.read.burst)) {
             if beat < passed {
-                returning.due.push(at);
+                returning.due.push((at, bytes));
                 returning.handed += 1;
                 if returning.note_on_bus(at) {
                     last = at;
@@ -92,7 +92,7 @@ impl Reads {
                     close(&returning.read, outstanding, count);
                 }
             } else {
-                side.let_wait(number, Some(place), at);
+                side.let_wait(Beat { client: number, read: Some(place), bytes }, at);
             }
             at += self.config.period;
         }
@@ -122,7 +122,7 @@ impl Reads {
                     store(read, client, answer, now, observed);
                 }
                 observed.see(now, Stage::Data, false, read.requested, &read.burst);
-                returning.answered(client, now, self.config.beat_bytes);
+                returning.answered(client, now);
             }
             if returning.next_on_bus() > now {
                 next = returning.next_on_bus();
@@ -155,9 +155,9 @@ impl Reads {
         let Transfers { side, outstanding, count, responder, .. } = transfers;
         while let Some(step) = side.egress.next(now + ahead, clients) {
             match step {
-                Step::OnBus { read, at } => {
+                Step::OnBus { beat, at } => {
                     side.bus_free = side.egress.bus_free();
-                    if read.is_some()
+                    if beat.read.is_some()
                         && let Some(returning) = side.returning.get_mut(side.on_bus)
                         && returning.note_on_bus(at)
                     {
@@ -166,16 +166,16 @@ impl Reads {
                         responder.taken(at);
                     }
                 }
-                Step::Granted { client: number, read, at } => {
-                    let (client, due) = (&clients[number], at.since(period * egress::CYCLES));
-                    client.take_beat(at, due);
+                Step::Granted { beat: Beat { client, read, bytes }, at } => {
+                    let (client, due) = (&clients[client], at.since(period * egress::CYCLES));
+                    client.take_beat(at, due, bytes);
                     match read {
                         Some(read) => {
                             if let Some(returning) = side.returning.get_mut((read - side.over) as usize) {
-                                returning.hand(client, (due, now), self.config.beat_bytes);
+                                returning.hand(client, bytes, (due, now));
                             }
                         }
-                        None => side.deliver_from_pins((number, client), due, now),
+                        None => client.deliver_beat(bytes, due, now),
                     }
                 }
             }

@@ -195,10 +195,7 @@ impl BeatConsumer for ImageIntake {
             state.beats.extend(reads.into_iter().flat_map(|read| read.beats(self.image.atom, self.of_beat)));
         }
         let atoms = state.beats.pop_front().unwrap_or(1);
-        if atoms == 0 {
-            return offered;
-        }
-        let at = offered.max(state.taken + self.cycle) + self.cycles(atoms).since(self.cycle);
+        let at = offered.max(state.taken + self.cycle);
         state.taken = at;
         state.done += atoms;
         if let Some(slot) = self.slots.get(state.slot)

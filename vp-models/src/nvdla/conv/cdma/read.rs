@@ -14,15 +14,9 @@ pub struct Read {
 }
 
 impl Read {
-    /// Returns the numbers of atoms of so many bytes that CDMA has with each beat of the bus, of which each is so many atoms: these are handed on
-    /// from the first of a read on, so that of an atom within a beat the others come with the next one.
+    /// Returns the numbers of atoms of so many bytes in its beats, which have so many from the first atom on.
     pub(super) fn beats(self, atom: u32, of_beat: u32) -> impl Iterator<Item = u32> {
         let atoms = self.bytes / atom;
-        let before = (self.address / u64::from(atom) % u64::from(of_beat)) as u32;
-        let had = move |beats: u32| match (beats * of_beat).saturating_sub(before) {
-            all if all >= atoms => atoms,
-            part => part / of_beat * of_beat,
-        };
-        (0..(before + atoms).div_ceil(of_beat)).map(move |beat| had(beat + 1) - had(beat))
+        (0..atoms).step_by(of_beat as usize).map(move |first| of_beat.min(atoms - first))
     }
 }

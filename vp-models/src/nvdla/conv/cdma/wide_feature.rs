@@ -31,8 +31,7 @@ pub(super) struct WideFeatureIntake {
 }
 
 struct State {
-    /// Beats that are to come of the lines that are fetched: the place of each one's surface among those in turns, and the atoms that CDMA has with
-    /// it, which is told of atoms in pairs from the first of a read on.
+    /// Beats that are to come of the lines that are fetched: the place of each one's surface among those in turns, and its atoms.
     beats: VecDeque<(usize, u32)>,
     /// The first line that is not fetched.
     next_line: u32,
@@ -86,13 +85,8 @@ impl BeatConsumer for WideFeatureIntake {
             state.beats.extend(self.feature.beats(state.next_line, lines));
             (state.next_line, state.fetched) = (state.next_line + lines, state.fetched + 1);
         }
-        let Some((place, mut atoms)) = state.beats.pop_front() else { return offered };
-        let mut at = offered;
-        while atoms > 0 {
-            let these = atoms.min(BEAT);
-            at = state.reader.take(&self.feature, at, (place, these));
-            atoms -= these;
-        }
+        let Some(beat) = state.beats.pop_front() else { return offered };
+        let at = state.reader.take(&self.feature, offered, beat);
         if state.beats.is_empty() {
             let mut ahead = state.reader;
             while ahead.done < state.fetched {
@@ -227,6 +221,15 @@ pub(super) mod tests {
         assert_eq!(taken(&feature(1, 3), &[99, 100, 102]), (vec![99, 100, 103], 118));
     }
 
+    /// Two lines of a pixel and five surfaces on the RTL, the second of which begins another eight atoms: cdma2sc_dat_updt in 123.
+    #[test]
+    fn lines_of_single_atoms_are_read_out_as_they_come() {
+        let mut feature = Feature { height: 2, grain: 2, ..feature(1, 5) };
+        (feature.surface.base, feature.surface.line_stride, feature.surface.surface_stride) = (224, 32, 128);
+        let (taken, usable) = taken(&feature, &[99, 101, 102, 103, 105, 106, 107, 108]);
+        assert_eq!((taken, usable), (vec![99, 101, 102, 104, 105, 106, 108, 109], 124));
+    }
+
     #[test]
     fn two_atoms_of_a_surface_leave_together() {
         // The last one of five leaves in cycle 13.
@@ -237,6 +240,6 @@ pub(super) mod tests {
     fn atoms_from_within_a_beat_come_in_pairs() {
         let mut feature = feature(5, 1);
         feature.surface.base = 32;
-        assert_eq!(feature.beats(0, 1).collect::<Vec<_>>(), [(0, 0), (0, 2), (0, 3)]);
+        assert_eq!(feature.beats(0, 1).collect::<Vec<_>>(), [(0, 2), (0, 2), (0, 1)]);
     }
 }

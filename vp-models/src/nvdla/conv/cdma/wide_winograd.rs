@@ -8,7 +8,6 @@
 //! `sbuf_avl_cube`, `sbuf_blocking`, `rd_sub_cnt`).
 
 use super::intake::Usable;
-use super::read::Read;
 use super::wide_feature::BEAT;
 use super::winograd::Winograd;
 use crate::bus::axi::BeatConsumer;
@@ -50,8 +49,6 @@ struct State {
     /// The first line of the buffer whose steps are not begun.
     line: u32,
     steps: VecDeque<Step>,
-    /// Beats of these lines that are to come, each with the atoms that CDMA has with it.
-    beats: VecDeque<u32>,
     /// Time at which the last beat was taken, and from which the reader is free.
     taken: Time,
     reader: Time,
@@ -65,7 +62,6 @@ impl WinogradIntake {
         let state = State {
             line: 0,
             steps: VecDeque::new(),
-            beats: VecDeque::new(),
             taken: now + cycle * TO_PADDING,
             reader: now,
             left: [Time::ZERO; TILES_WAITING],
@@ -92,9 +88,6 @@ impl WinogradIntake {
                 Some(Step::End) => self.usable.borrow_mut().push_back(state.reader + self.cycle * TO_USABLE),
                 None if state.line >= self.input.height() => return,
                 None => {
-                    let reads = self.input.reads(state.line, Winograd::LINES);
-                    let atom = self.input.feature.surface.pixel;
-                    state.beats = reads.into_iter().flat_map(|read: Read| read.beats(atom, BEAT)).collect();
                     state.steps = steps(&self.input, state.line);
                     state.line += Winograd::LINES;
                     continue;
@@ -108,14 +101,10 @@ impl WinogradIntake {
 impl BeatConsumer for WinogradIntake {
     fn take(&self, offered: Time) -> Time {
         let state = &mut *self.state.borrow_mut();
-        let atoms = state.beats.pop_front().unwrap_or(BEAT);
-        let mut at = offered;
-        for _ in 0..atoms.div_ceil(BEAT) {
-            at = at.max(state.taken + self.cycle);
-            state.taken = at;
-            state.steps.pop_front();
-            self.go_on(state);
-        }
+        let at = offered.max(state.taken + self.cycle);
+        state.taken = at;
+        state.steps.pop_front();
+        self.go_on(state);
         at
     }
 }
