@@ -509,8 +509,8 @@ impl Built<'_> {
             data_places: match tree {
                 RtlTree::NvSmall => vec![BypassFifo(4), Fifo(2), Fifo(2), Skid, Skid, Skid],
                 // `NV_NVDLA_MCIF_READ_eg.v`, ro8_fifo0 with its output register, and pipe_p10; `NV_NVDLA_CDMA_dma_mux.v`, pipe_p3;
-                // `NV_NVDLA_CDMA_dc.v`, pipe_p3.
-                RtlTree::Nvdlav1 => vec![BypassFifo(4), Fifo(2), Fifo(2), Fifo(2), Skid],
+                // `NV_NVDLA_CDMA_dc.v`, pipe_p3: registers that catch a beat (skid_catch).
+                RtlTree::Nvdlav1 => vec![BypassFifo(4), Fifo(2), Fifo(2), Fifo(2), Fifo(2)],
                 RtlTree::Master => vec![Register, Skid, Skid, Skid],
             },
             weight_arrival: match tree {

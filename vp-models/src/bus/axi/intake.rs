@@ -13,14 +13,16 @@ use vp_core::Time;
 /// A stage between egress and engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntakeStage {
-    /// Holds so many beats; room that a beat leaves can be used a cycle later.
+    /// Holds so many beats; room that a beat leaves can be used a cycle later. A register with a second one in front that catches a beat whenever the
+    /// first cannot move (RTL, `skid_catch`) is one of two.
     Fifo(usize),
     /// Holds so many beats as [`Fifo`](IntakeStage::Fifo) does; one that finds none before it passes at once.
     BypassFifo(usize),
     /// Holds one beat, and takes the next in the cycle in which that one leaves.
     Register,
     /// A register with a second one (a skid register) in front, which catches a beat that comes when the first
-    /// cannot move. After a cycle in which the first could not move, it takes nothing.
+    /// cannot move. After a cycle in which the first could not move, it takes nothing, also if it has caught none (RTL,
+    /// `vmod/plugins/pipe.pm` with input skid).
     Skid,
 }
 
@@ -242,5 +244,16 @@ pub(super) mod tests {
         assert_eq!(skid.takes_at(Time::ns(0)), Time::ns(0));
         skid.take(Time::ns(0), Time::ns(0), 8);
         assert_eq!(skid.takes_at(Time::ns(2)), Time::ns(4));
+    }
+
+    #[test]
+    fn two_registers_of_which_one_catches_take_a_beat_whenever_it_comes() {
+        let mut catching = Intake::new(Time::ns(1), None, &[IntakeStage::Fifo(2)]);
+        catching.set_taker(Some(Rc::new(Slow { pause: 0, free: Cell::new(Time::ns(5)) })));
+        // Seen from 1 on, taken at 5.
+        catching.take(Time::ns(0), Time::ns(0), 8);
+        assert_eq!(catching.takes_at(Time::ns(3)), Time::ns(3));
+        catching.take(Time::ns(3), Time::ns(3), 8);
+        assert_eq!(catching.takes_at(Time::ns(4)), Time::ns(6));
     }
 }
