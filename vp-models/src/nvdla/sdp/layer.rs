@@ -7,7 +7,7 @@ use crate::nvdla::config::Config;
 use crate::nvdla::cube::{self, Surface};
 use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::{Converter, Precision};
-use crate::nvdla::order::Order;
+use crate::nvdla::order::{Order, Pairs};
 
 use super::lut;
 
@@ -287,6 +287,17 @@ impl SdpLayer {
     /// Steps of each surface: its pixels, those of all cubes.
     pub const fn steps(&self) -> u64 {
         self.order.cubes() as u64 * self.width as u64 * self.height as u64
+    }
+
+    /// Returns the order in which pixels of several cubes pass; `None` for other orders.
+    pub fn pairs(&self) -> Option<Pairs> {
+        match (self.order, self.destination) {
+            (Order::Cubes(cubes), Destination::Memory(surface)) => {
+                let place = [surface.base as u32, surface.line_stride, surface.surface_stride];
+                Some(Pairs::new(cubes, [self.width, self.height], place, surface.atom))
+            }
+            _ => None,
+        }
     }
 
     /// Returns true if results are written or passed on; a comparison (`EQL`) does neither.

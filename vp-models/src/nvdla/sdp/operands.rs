@@ -4,7 +4,7 @@ use super::Input;
 use super::feed::Feed;
 use super::layer::{OperandStream, SdpLayer};
 use crate::nvdla::dma::MAX_ATOM;
-use crate::nvdla::order::{Order, PAIR};
+use crate::nvdla::order::{PAIR, Pairs};
 use vp_core::Time;
 
 /// The most atoms that hold the operands of one atom: two operands of two bytes for each lane.
@@ -19,8 +19,8 @@ pub(super) struct StageOperands<'a> {
     atoms: usize,
     atom: usize,
     per_element: bool,
-    order: Order,
-    width: u32,
+    /// Order in which pixels of several cubes pass.
+    pairs: Option<Pairs>,
     /// Operands of a step; where cubes take turns, of both pixels.
     buffers: [[u8; MAX_OPERAND_ATOMS * MAX_ATOM]; PAIR as usize],
 }
@@ -39,8 +39,7 @@ impl<'a> StageOperands<'a> {
             atoms: atoms.min(MAX_OPERAND_ATOMS),
             atom: layer.atom,
             per_element: stream.is_some_and(|stream| stream.per_element),
-            order: layer.order,
-            width: layer.width,
+            pairs: layer.pairs(),
             buffers: [[0; MAX_OPERAND_ATOMS * MAX_ATOM]; PAIR as usize],
         }
     }
@@ -50,19 +49,22 @@ impl<'a> StageOperands<'a> {
         self.atoms == 0 || !self.per_element
     }
 
-    /// Returns true if new operands are due at this step of a surface: not where the same pixel of another cube has had them.
-    fn due(&self, step: u64) -> bool {
-        self.atoms > 0 && if self.per_element { self.order.turn(self.width, step).0 == 0 } else { step == 0 }
+    /// Returns the cube of a step of a surface, and the buffer that holds its operands.
+    fn turn(&self, (surface, step): (u32, u64)) -> (u32, usize) {
+        match (&self.pairs, self.per_element) {
+            (Some(pairs), true) => pairs.turn(surface, step),
+            _ => (0, 0),
+        }
     }
 
-    /// Returns the index of the buffer that holds a step's operands.
-    fn slot(&self, step: u64) -> usize {
-        if self.per_element { self.order.turn(self.width, step).1 } else { 0 }
+    /// Returns true if new operands are due at this step of a surface: not where the same pixel of another cube has had them.
+    fn due(&self, step: (u32, u64)) -> bool {
+        self.atoms > 0 && if self.per_element { self.turn(step).0 == 0 } else { step.1 == 0 }
     }
 
     /// Waits until the operands of the next atom are there. Tells when data must have come lest
     /// it waits for them longer than that.
-    pub(super) async fn gather(&mut self, step: u64) -> Time {
+    pub(super) async fn gather(&mut self, step: (u32, u64)) -> Time {
         if self.due(step) {
             self.feed.ready().await;
             return self.feed.since().since(self.later);
@@ -71,18 +73,18 @@ impl<'a> StageOperands<'a> {
     }
 
     /// Takes them as the datapath starts.
-    pub(super) fn take(&mut self, step: u64) {
+    pub(super) fn take(&mut self, step: (u32, u64)) {
         if !self.due(step) {
             return;
         }
-        let slot = self.slot(step);
+        let slot = self.turn(step).1;
         for (index, place) in self.buffers[slot].chunks_exact_mut(self.atom).take(self.atoms).enumerate() {
             let atom = if index == 0 { self.feed.take() } else { self.feed.take_other() };
             place.copy_from_slice(&atom[..self.atom]);
         }
     }
 
-    pub(super) fn bytes(&self, step: u64) -> &[u8] {
-        &self.buffers[self.slot(step)][..self.atoms * self.atom]
+    pub(super) fn bytes(&self, step: (u32, u64)) -> &[u8] {
+        &self.buffers[self.turn(step).1][..self.atoms * self.atom]
     }
 }

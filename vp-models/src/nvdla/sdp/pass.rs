@@ -65,6 +65,13 @@ struct AtomPosition {
     pixel: u64,
 }
 
+impl AtomPosition {
+    /// Returns the surface, and the place in it.
+    fn in_surface(self) -> (u32, u64) {
+        (self.surface, self.pixel)
+    }
+}
+
 impl<'a> Pass<'a> {
     /// Announces what the layer will hand on.
     pub(super) fn new(sdp: &'a Sdp, layer: &'a SdpLayer, tables: &'a Tables) -> Pass<'a> {
@@ -164,11 +171,11 @@ impl<'a> Pass<'a> {
         self.enter_whole().await;
         let mut operands_there = Time::ZERO;
         for operands in &mut self.operands {
-            operands_there = operands_there.max(operands.gather(step.pixel).await);
+            operands_there = operands_there.max(operands.gather(step.in_surface()).await);
         }
         if self.ended {
             // Operands still come, and must be taken.
-            self.take_operands(step.pixel);
+            self.take_operands(step);
             return 1;
         }
         let there = self.input_ready().await.max(operands_there);
@@ -178,7 +185,7 @@ impl<'a> Pass<'a> {
         }
         let sim = &self.sdp.common.sim;
         sim.wait_until(self.earliest).await;
-        self.take_operands(step.pixel);
+        self.take_operands(step);
         // Of what operands have held up data has passed a part of the datapath meanwhile.
         let start = match operands_there {
             Time::ZERO => self.early.start(there.max(self.earliest), sim.now()),
@@ -208,9 +215,9 @@ impl<'a> Pass<'a> {
         steps
     }
 
-    fn take_operands(&mut self, pixel: u64) {
+    fn take_operands(&mut self, step: AtomPosition) {
         for operands in &mut self.operands {
-            operands.take(pixel);
+            operands.take(step.in_surface());
         }
     }
 
@@ -273,7 +280,7 @@ impl<'a> Pass<'a> {
         }
         let input = &bytes[..layer.lanes() * layer.input.bytes()];
         if !self.sdp.common.skips_arithmetic {
-            let operands = operand_bytes(&self.operands, step.pixel);
+            let operands = operand_bytes(&self.operands, step);
             self.counters += self.datapath.memory_atom(input, &operands, &mut self.output);
         }
         1
@@ -295,7 +302,7 @@ impl<'a> Pass<'a> {
         let mut sums = self.take_sums(most, start, before).await?;
         self.output.resize(sums.len() * layer.output.bytes(), 0);
         if !self.sdp.common.skips_arithmetic {
-            let operands = operand_bytes(&self.operands, step.pixel);
+            let operands = operand_bytes(&self.operands, step);
             self.counters += self.datapath.accumulator_atoms(&mut sums, &operands, &mut self.output);
         }
         Some(sums.len() / layer.lanes())
@@ -373,7 +380,7 @@ impl<'a> Pass<'a> {
     async fn take_sums(&mut self, most: usize, start: Time, before: u64) -> Option<Vec<i32>> {
         let layer = self.layer;
         if before == 0 {
-            self.warn_of_place();
+            self.warn_of_pairs();
         }
         let taken = match self.is_split {
             true => self.sdp.accumulator.take_one(),
@@ -403,17 +410,25 @@ impl<'a> Pass<'a> {
         None
     }
 
-    /// Says that CACC knows another place of several cubes: it pairs their pixels by that.
-    fn warn_of_place(&self) {
+    /// Says which pixels of several cubes get what is another's: where CACC knows another place of them, and where operands pair up otherwise.
+    fn warn_of_pairs(&self) {
         let Destination::Memory(surface) = self.layer.destination else { return };
-        if self.layer.order.cubes() == 1 || self.layer.width == 1 {
-            return;
-        }
+        let (Some(pairs), 2..) = (self.layer.pairs(), self.layer.width) else { return };
         let odd = |bytes: u32| bytes / surface.atom % 2 == 1;
         let here = [surface.base as u32, surface.line_stride, surface.surface_stride];
         if self.sdp.accumulator.place().map(odd) != here.map(odd) {
             self.sdp.common.control.warn(format_args!(
-                "CACC's D_DATAOUT_ADDR, D_LINE_STRIDE or D_SURF_STRIDE is an odd number of atoms where SDP's D_DST_* is an even one, or the                  other way round: CACC hands over two pixels of each cube in turns by its own, and the RTL puts them at other places                  (NV_NVDLA_CACC_delivery_ctrl, is_push_skip). Here they are where SDP's say"
+                "CACC's D_DATAOUT_ADDR, D_LINE_STRIDE or D_SURF_STRIDE is an odd number of atoms where SDP's D_DST_* is an even one, or the \
+                 other way round: CACC hands over two pixels of each cube in turns by its own, and SDP writes them to each other's places \
+                 (NV_NVDLA_CACC_delivery_ctrl, is_push_skip; NV_NVDLA_SDP_WDMA_cmd, is_beg_addr_odd)"
+            ));
+        }
+        let is_odd = (0..self.layer.surfaces()).any(|plane| pairs.runs(plane).any(|run| run.x % 2 == 1));
+        if is_odd && !self.operands.iter().all(StageOperands::lasts) {
+            self.sdp.common.control.warn(format_args!(
+                "operands of each element go to several cubes, of which lines begin at an odd number of atoms: the RTL pairs up operands \
+                 from a line's first pixel on, whatever is written together, and pixels get the operands of others \
+                 (NV_NVDLA_SDP_BRDMA_EG_ro, size_of_step). Here each has its own. D_DST_* is to be a multiple of 64 bytes"
             ));
         }
     }
@@ -428,6 +443,7 @@ impl<'a> Pass<'a> {
 }
 
 /// Returns the operands that the stages take for an atom of a surface.
-fn operand_bytes<'a>([bs, bn, ew]: &'a [StageOperands<'_>; 3], pixel: u64) -> AtomOperands<'a> {
-    AtomOperands { bs: bs.bytes(pixel), bn: bn.bytes(pixel), ew: ew.bytes(pixel) }
+fn operand_bytes<'a>([bs, bn, ew]: &'a [StageOperands<'_>; 3], step: AtomPosition) -> AtomOperands<'a> {
+    let step = step.in_surface();
+    AtomOperands { bs: bs.bytes(step), bn: bn.bytes(step), ew: ew.bytes(step) }
 }

@@ -5,7 +5,7 @@ use super::layer::{Carries, Elementwise, OperandStream, SdpLayer, SdpSource, Sta
 use crate::bus::axi::Begin;
 use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::dma::Lines;
-use crate::nvdla::order::Order;
+use crate::nvdla::order::{Order, Run};
 use crate::nvdla::timing::SdpTiming;
 
 /// From the start of an atom to its write address, with the stages that take part.
@@ -210,9 +210,13 @@ fn in_order(
     surface: Surface,
     cube_stride: u32,
 ) -> impl Iterator<Item = (u64, u32)> + use<> {
-    let (order, width, height) = (layer.order, layer.width, layer.height);
+    let (order, pairs, width, height) = (layer.order, layer.pairs(), layer.width, layer.height);
     (0..layer.surfaces()).flat_map(move |plane| {
-        order.runs(width, height).map(move |run| {
+        let runs: Box<dyn Iterator<Item = Run>> = match pairs {
+            Some(pairs) => Box::new(pairs.runs(plane)),
+            None => Box::new(order.runs(width, height)),
+        };
+        runs.map(move |run| {
             let cube = u64::from(run.cube).wrapping_mul(cube_stride.into());
             (surface.address(plane, run.x, run.y).wrapping_add(cube), run.count * surface.pixel)
         })

@@ -4,6 +4,7 @@ use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::conv::sums::Sums;
 use crate::nvdla::encode::{self, Encoded};
 use crate::nvdla::numeric::{Precision, round_shift, saturate_32};
+use crate::nvdla::order::Pairs;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, RegisterMap, Unit, cacc as reg};
 use crate::nvdla::vector::widest;
@@ -19,8 +20,7 @@ pub struct CaccLayer {
     pub size: [u32; 3],
     /// Cubes of that size.
     pub cubes: u32,
-    /// Address at which SDP puts the first of several cubes, and the bytes from line to line and from surface to surface. Two pixels of
-    /// a cube are handed over together where they lie in an entry of 64 bytes (RTL, `NV_NVDLA_CACC_delivery_ctrl.v`, is_push_skip).
+    /// Address at which SDP puts the first of several cubes, and the bytes from line to line and from surface to surface.
     pub place: [u32; 3],
     /// Right shift of the sums.
     pub truncate: u32,
@@ -83,14 +83,10 @@ impl CaccLayer {
         Encoded::of(Unit::Cacc, fields)
     }
 
-    /// Returns true if two pixels of each cube are handed over together, of which this is the first; counted over lines and surfaces.
-    pub(super) fn begins_pair(&self, pixel: u64, atom: u32) -> bool {
-        let [width, height, _] = self.size.map(u64::from);
-        let (line, column) = (pixel / width % height, pixel % width);
-        let odd = |bytes: u32| u64::from(bytes / atom);
-        let [address, lines, surfaces] = self.place.map(odd);
-        let place = address + pixel / (width * height) * surfaces + line * lines + column;
-        self.cubes > 1 && place.is_multiple_of(2) && column + 1 < width
+    /// Returns the order in which pixels of several cubes are handed over; `None`: of one cube, as they come.
+    pub(super) fn pairs(&self, atom: u32) -> Option<Pairs> {
+        let [width, height, _] = self.size;
+        (self.cubes > 1).then(|| Pairs::new(self.cubes, [width, height], self.place, atom))
     }
 
     /// Returns the registers of [`CaccLayer::fields`], checked: the inverse of [`CaccLayer::decode`].
@@ -214,18 +210,6 @@ mod tests {
             prop_assert_eq!(layer.clip_all(Sums::Narrow(sums)), (expected.clone(), 0));
             prop_assert_eq!(layer.clip_all(Sums::Wide(wide)), (expected, clipped));
         }
-    }
-
-    #[test]
-    fn pixels_of_several_cubes_pair_up_within_an_entry_of_the_bus() {
-        let begins = |place: [u32; 3], cubes| {
-            let layer = CaccLayer { size: [3, 2, 32], cubes, place, ..PLAIN };
-            (0..6).filter(|&pixel| layer.begins_pair(pixel, 32)).collect::<Vec<_>>()
-        };
-        assert_eq!(begins([0, 128, 256], 2), [0, 3]);
-        assert_eq!(begins([32, 128, 256], 2), [1, 4]);
-        assert_eq!(begins([0, 96, 256], 2), [0, 4]);
-        assert!(begins([0, 128, 256], 1).is_empty());
     }
 
     #[test]

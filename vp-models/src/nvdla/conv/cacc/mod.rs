@@ -15,8 +15,10 @@ use crate::nvdla::engine::EngineContext;
 use crate::nvdla::glb::InterruptSource;
 use crate::nvdla::interrupts::Interrupts;
 use crate::nvdla::numeric::Precision;
+use crate::nvdla::order::Pairs;
 use crate::nvdla::registers::cacc as reg;
 use crate::nvdla::timing::Timing;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
@@ -138,8 +140,9 @@ impl Cacc {
         let later = if layer.precision == Precision::Fp16 { FLOAT_LATER } else { 0 };
         let latency = self.cycle * (u64::from(self.timing.conv.to_sdp) + later);
         let [width, height, channels] = layer.size.map(u64::from);
-        let (mut expected, mut clipped, mut handed) =
-            (width * height * channels * u64::from(layer.cubes), 0, 0);
+        let (mut expected, mut clipped) = (width * height * channels * u64::from(layer.cubes), 0);
+        let mut pairing =
+            layer.pairs(self.hardware.atom).map(|pairs| Pairing::new(pairs, layer.cubes, lanes));
         let mut is_first = true;
         loop {
             let Message::Stripe(stripe) = self.sums.next().await else {
@@ -147,7 +150,7 @@ impl Cacc {
                 self.delivery.abandon();
                 return (clipped, false);
             };
-            let Stripe { positions, kernels, sums, last, begun, credits } = stripe;
+            let Stripe { positions: _, kernels, sums, last, begun, credits } = stripe;
             if std::mem::take(&mut is_first) {
                 self.warn_of_late_enable(group, begun);
             }
@@ -155,12 +158,19 @@ impl Cacc {
             clipped += beyond;
             expected = expected.saturating_sub(results.len() as u64);
             let sums = spread(results, kernels, lanes);
-            // The first pixel of a pair waits for the second, which comes behind those of all cubes.
-            let pixel = handed / u64::from(layer.cubes);
-            let pair = if layer.begins_pair(pixel, self.hardware.atom) { layer.cubes } else { 0 };
-            handed += u64::from(positions);
-            let due = self.sim.now() + latency + self.cycle * u64::from(pair);
-            self.delivery.put(due, Batch { sums, lanes, credits, place: layer.place, last });
+            let due = self.sim.now() + latency;
+            let put = |due, sums, last| {
+                self.delivery.put(due, Batch { sums, lanes, credits, place: layer.place, last });
+            };
+            match &mut pairing {
+                None => put(due, sums, last),
+                Some(pairing) => {
+                    let mut paired = pairing.stripe(&sums, last).into_iter().peekable();
+                    while let Some((atoms, sums)) = paired.next() {
+                        put(due + self.cycle * atoms, sums, last && paired.peek().is_none());
+                    }
+                }
+            }
             if last {
                 break;
             }
@@ -193,6 +203,52 @@ impl Cacc {
                 break;
             }
         }
+    }
+}
+
+/// The delivery buffer of a layer of several cubes. Sums come a pixel of each cube in turns, an atom a cycle; the first of two pixels that
+/// are handed over together waits until the second of its cube comes (RTL, branch nvdlav1, `NV_NVDLA_CACC_delivery_ctrl.v`, skip_cnt,
+/// dlv_push_valid), which may be in the next stripe.
+struct Pairing {
+    pairs: Pairs,
+    cubes: usize,
+    lanes: usize,
+    /// Number of atoms that have come.
+    atoms: usize,
+    /// Sums of first pixels that wait.
+    first: VecDeque<i32>,
+}
+
+impl Pairing {
+    fn new(pairs: Pairs, cubes: u32, lanes: usize) -> Pairing {
+        Pairing { pairs, cubes: cubes as usize, lanes, atoms: 0, first: VecDeque::new() }
+    }
+
+    /// Returns what can be handed over with a stripe: for each pixel that comes how many atoms of the stripe come before, and sums of all
+    /// cubes; with the last stripe all that is left.
+    fn stripe(&mut self, sums: &[i32], is_last: bool) -> Vec<(u64, Vec<i32>)> {
+        let mut handed: Vec<(u64, Vec<i32>)> = Vec::new();
+        for (index, atom) in sums.chunks_exact(self.lanes).enumerate() {
+            let (together, column) = self.pairs.of_pixel((self.atoms / self.cubes) as u64);
+            let is_first_cube = self.atoms.is_multiple_of(self.cubes);
+            self.atoms += 1;
+            if column + 1 < together.end {
+                self.first.extend(atom);
+                continue;
+            }
+            if handed.is_empty() || is_first_cube {
+                handed.push((index as u64, Vec::new()));
+            }
+            let Some((_, pixel)) = handed.last_mut() else { continue };
+            if column > together.start {
+                pixel.extend(self.first.drain(..self.lanes.min(self.first.len())));
+            }
+            pixel.extend(atom);
+        }
+        if is_last && !self.first.is_empty() {
+            handed.push(((sums.len() / self.lanes) as u64, self.first.drain(..).collect()));
+        }
+        handed
     }
 }
 
