@@ -8,6 +8,9 @@ use crate::nvdla::numeric::{Converter, Precision, saturate};
 /// Atoms of one read.
 const READ_ATOMS: u32 = 8;
 
+/// Cycles at the end of the surfaces that are read in turns.
+const END_OF_TURNS: u64 = 1;
+
 /// A feature data cube.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feature {
@@ -61,20 +64,15 @@ impl Feature {
         }
     }
 
-    /// Cycles in which the reads of so many of them are made: one each, one at the end of the surfaces that are read in turns, and one at
-    /// the end (RTL, `NV_NVDLA_CDMA_dc.v`, `req_pre_valid`).
-    pub fn request_cycles(&self, reads: usize) -> u64 {
-        reads as u64 + u64::from(self.cubes * self.turns()) + 1
-    }
-
-    /// Number of times that surfaces are read in turns.
-    fn turns(&self) -> u32 {
-        self.runs().0.div_ceil(self.surfaces_at_once.max(1))
+    /// Cycles in which these reads are made, and one at the end (RTL, `NV_NVDLA_CDMA_dc.v`, `req_pre_valid`).
+    pub fn request_cycles(&self, reads: &[Read]) -> u64 {
+        reads.last().map_or(0, |last| last.cycle + 1 + END_OF_TURNS) + 1
     }
 
     /// The reads of `lines` lines from `first` on: cube by cube; within a cube surface by surface, or some
     /// surfaces in turns, each read up to the next multiple of eight atoms (RTL, `NV_NVDLA_CDMA_dc.v`,
-    /// `req_atm_size`, `req_batch_cnt`).
+    /// `req_atm_size`, `req_batch_cnt`). A read takes a cycle; so does the turn of a surface of which all is asked for while another is not done,
+    /// and the end of those that are read in turns (`cur_atm_done`, `is_req_atm_end`).
     pub fn reads(&self, first: u32, lines: u32) -> Vec<Read> {
         let mut reads = Vec::new();
         for cube in 0..self.cubes {
@@ -92,11 +90,20 @@ impl Feature {
         };
         let offset = u64::from(cube).wrapping_mul(self.cube_stride.into());
         let begin = cube as usize * self.cube_bytes(lines);
+        let mut cycle = reads.last().map_or(0, |last| last.cycle + 1 + END_OF_TURNS);
         for together in (0..surfaces).step_by(self.surfaces_at_once.max(1) as usize) {
             let turns = together..surfaces.min(together + self.surfaces_at_once.max(1));
             let mut done = vec![0; turns.len()];
-            while done.iter().any(|&done| done < atoms) {
-                for (done, surface) in done.iter_mut().zip(turns.clone()).filter(|(done, _)| **done < atoms) {
+            let mut left = turns.len() as u32 * atoms;
+            while left > 0 {
+                for (done, surface) in done.iter_mut().zip(turns.clone()) {
+                    if left == 0 {
+                        break;
+                    }
+                    if *done == atoms {
+                        cycle += 1;
+                        continue;
+                    }
                     let start = self.surface.address(surface, 0, first).wrapping_add(offset);
                     // The start's place among eight atoms shortens the first read only.
                     let limit = match *done {
@@ -108,12 +115,12 @@ impl Feature {
                         address: start.wrapping_add(u64::from(*done) * u64::from(atom)),
                         bytes: count * atom,
                         at: begin + (surface as usize * atoms as usize + *done as usize) * atom as usize,
-                        cycle: reads.len() as u64
-                            + u64::from(cube * self.turns() + together / self.surfaces_at_once.max(1)),
+                        cycle,
                     });
-                    *done += count;
+                    (*done, left, cycle) = (*done + count, left - count, cycle + 1);
                 }
             }
+            cycle += END_OF_TURNS;
         }
     }
 
@@ -198,6 +205,16 @@ mod tests {
         let reads = addresses(&cube(12, 24, 2), 1);
         let expected = [(0x1110, 6), (0x2110, 6), (0x1140, 6), (0x2140, 6), (0x3110, 6), (0x3140, 6)];
         assert_eq!(reads, expected);
+    }
+
+    #[test]
+    fn a_surface_of_which_all_is_asked_for_keeps_its_turn() {
+        let mut feature = cube(5, 16, 2);
+        feature.surface.surface_stride = 0x28;
+        let reads = feature.reads(0, 1);
+        let expected = [(0x1010, 5, 0), (0x1038, 1, 1), (0x1040, 4, 3)];
+        assert_eq!(reads.iter().map(|it| (it.address, it.bytes / 8, it.cycle)).collect::<Vec<_>>(), expected);
+        assert_eq!(feature.request_cycles(&reads), 6);
     }
 
     #[test]

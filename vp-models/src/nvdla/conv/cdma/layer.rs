@@ -158,8 +158,8 @@ impl Input {
         }
     }
 
-    /// Cycles in which so many reads, those of some lines, are made; after that the next lines follow.
-    pub fn request_cycles(&self, reads: usize) -> u64 {
+    /// Cycles in which these reads, those of some lines, are made; after that the next lines follow.
+    pub fn request_cycles(&self, reads: &[Read]) -> u64 {
         match self {
             Input::Feature(feature) => feature.request_cycles(reads),
             Input::Image(image) => image.request_cycles(),

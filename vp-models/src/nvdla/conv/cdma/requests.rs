@@ -260,7 +260,7 @@ impl Requester for DataRequests {
             let mut next = pace.next.get() + late;
             lines.1 += 1;
             if lines.1 == lines.0.len() {
-                next += pace.cycle * self.input.request_cycles(lines.0.len());
+                next += pace.cycle * self.input.request_cycles(&lines.0);
             }
             pace.next.set(next);
         }
@@ -277,7 +277,7 @@ impl Requester for DataRequests {
             pace.has_room(now);
             *lines = (Rc::new(self.input.reads(self.first.get(), count)), 0);
             if lines.0.is_empty() {
-                pace.next.set(pace.next.get() + pace.cycle * self.input.request_cycles(0));
+                pace.next.set(pace.next.get() + pace.cycle * self.input.request_cycles(&[]));
             }
             let first = self.first.replace(self.first.get() + count);
             self.asked.push(Lines { first, count, reads: lines.0.clone() });
