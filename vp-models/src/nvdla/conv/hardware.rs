@@ -1,5 +1,6 @@
 //! Properties of a convolution pipeline, by hardware configuration.
 
+use super::csc::stripes::StripeLength;
 use crate::nvdla::config::Config;
 use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::Precision;
@@ -25,9 +26,8 @@ pub struct Hardware {
     pub entry_bytes: u32,
     /// Surfaces that CDMA reads in turns, eight atoms of each: as many as the atoms that its DMA moves a cycle.
     pub surfaces_at_once: u32,
-    /// Output positions of a stripe, unless fewer are left: between these two, see
-    /// [`stripes`](super::csc::stripes::stripes).
-    pub stripe: (u32, u32),
+    /// Output positions of a stripe.
+    pub stripe: StripeLength,
     /// Cycles of a package, at least.
     pub shortest_package: u32,
     /// Number of int8 kernels whose weights are loaded in a cycle; of two bytes it is one.
@@ -50,7 +50,7 @@ impl From<&Config> for Hardware {
     fn from(config: &Config) -> Self {
         let kernels = config.mac_atomic_k;
         let full = config.family() == Family::Full;
-        let (stripe, image_stripe) = match (full, config.mac_atomic_c / kernels.max(1)) {
+        let ((shortest, longest), image_stripe) = match (full, config.mac_atomic_c / kernels.max(1)) {
             // nv_full multiplies 16 kernels of two bytes at once, or two times as many of one (RTL, branch nvdlav1,
             // `NV_NVDLA_CSC_sg.v:2931`, lower_limit_w, `:2945`, upper_limit_w).
             (true, _) => ((kernels / 2, kernels), 2 * kernels),
@@ -68,9 +68,9 @@ impl From<&Config> for Hardware {
             bank_entries: config.cbuf_entries_per_bank(),
             entry_bytes: config.cbuf_entry_bytes(),
             surfaces_at_once: if full { 2 } else { 1 },
-            stripe,
+            stripe: StripeLength { shortest, longest, is_long_first: !full },
             // RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v:7243`, dat_max_cycles; elsewhere `CSC_MIN_STRIPE`.
-            shortest_package: if full { 10 } else { stripe.0 },
+            shortest_package: if full { 10 } else { shortest },
             // RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v:7252`, wt_cycles; `NV_NVDLA_CSC_wl.v:4017`, stripe_length.
             int8_kernels_loaded: if full { 2 } else { 1 },
             // Both of branch nvdlav1 alone, beside whose RTL they were put: `NV_NVDLA_CSC_sg.v`, wt_max_cycles; `NV_NVDLA_CDMA_dc.v`.

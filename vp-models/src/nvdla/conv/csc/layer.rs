@@ -1,7 +1,7 @@
 //! One layer's registers of CSC: the kernels, how they move over the input, and what is released.
 //! [`CscLayer::encode`] is the inverse of [`CscLayer::decode`].
 
-use super::stripes;
+use super::stripes::StripeLength;
 use crate::nvdla::conv::buffer::{Fetch, Reuse};
 use crate::nvdla::conv::compute::{Axes, Geometry, Kernel, winograd};
 use crate::nvdla::conv::hardware::Hardware;
@@ -36,8 +36,8 @@ pub struct CscLayer {
     pub order: Order,
     /// Packages of a stripe.
     pub packages: u32,
-    /// Shortest and longest stripe.
-    pub stripe: (u32, u32),
+    /// Length of stripes.
+    pub stripe: StripeLength,
     /// Output positions that are cut into stripes together: all of them, or for an image those of a line.
     pub run: u32,
     /// Input and weights that are in the buffer already, and those that stay.
@@ -130,8 +130,8 @@ impl CscLayer {
             order,
             packages: packages as u32,
             stripe: match is_image {
-                true => (hardware.image_stripe, hardware.image_stripe),
-                false => stripes::of_cubes(hardware.stripe, passing.cubes()),
+                true => StripeLength::of(hardware.image_stripe),
+                false => hardware.stripe.of_cubes(passing.cubes()),
             },
             run: match (is_image, passing) {
                 (true, _) => output[0],
@@ -354,7 +354,7 @@ mod tests {
         let Kernel { height, width, channels, dilation } = layer.geometry.kernel;
         assert_eq!((height, width, channels, dilation), (5, 3, 4, Axes { x: 1, y: 1 }));
         // Blocks of four channels of three pairs of rows.
-        assert_eq!((layer.packages, layer.run, layer.stripe), (3 * 3, 3, (16, 16)));
+        assert_eq!((layer.packages, layer.run, layer.stripe), (3 * 3, 3, StripeLength::of(16)));
     }
 
     #[test]

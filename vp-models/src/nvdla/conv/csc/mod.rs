@@ -399,7 +399,7 @@ impl Csc {
         let (mut position, mut loaded, mut start) = (0, turn.loaded, self.sim.now());
         let mut last_package = LastPackage::default();
         while position < positions {
-            for length in stripes::stripes(layer.run, layer.stripe) {
+            for length in layer.stripe.stripes(layer.run) {
                 let cycles = length * layer.cycles_each();
                 let package = package_of(cycles, loading);
                 let range = position..position + length * layer.positions_each();
