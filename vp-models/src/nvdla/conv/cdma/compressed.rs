@@ -313,36 +313,29 @@ impl Cdma {
             taken = start.max(stream.due(bytes as usize));
             let mut data = Vec::new();
             stream.take_all(bytes as usize, |bytes| data = bytes.to_vec());
-            let beats = bytes.div_ceil(self.weight_beat);
-            for beat in 0..beats {
-                // Where beats are not told of one by one they have come in a row.
-                let of_read = taken.since(self.cycle * u64::from(beats - 1 - beat));
-                let due = came.next().unwrap_or(of_read) + latency;
-                if of != Stream::Sizes {
-                    arrival.write(due, 1);
-                }
+            if of == Stream::Stored(Stored::Weights) && layer.precision == Precision::Fp16 {
+                watch.count(SpecialCounts::of(&data));
             }
-            let mut state = match of {
-                Stream::Stored(stored) => {
-                    if stored == Stored::Weights && layer.precision == Precision::Fp16 {
-                        watch.count(SpecialCounts::of(&data));
-                    }
-                    self.buffer.put_weights(number, stored, &data);
-                    written[stored as usize] += u64::from(bytes);
-                    Ok(())
+            let mut state = if of == Stream::Sizes && !failed { requests.sizes(&data) } else { Ok(()) };
+            let beats = data.chunks(self.weight_beat as usize);
+            for (behind, beat) in (0..beats.len() as u64).rev().zip(beats) {
+                // Where beats are not told of one by one they have come in a row.
+                let due = came.next().unwrap_or(taken.since(self.cycle * behind)) + latency;
+                if let Stream::Stored(stored) = of {
+                    arrival.write(due, 1);
+                    self.buffer.put_weights(number, stored, beat);
+                    written[stored as usize] += beat.len() as u64;
                 }
-                Stream::Sizes if failed => Ok(()),
-                Stream::Sizes => requests.sizes(&data),
-            };
-            while state.is_ok() && !failed {
-                match requests.next_group(written) {
-                    Ok(None) => break,
-                    Ok(Some(group)) => {
-                        let end = requests.kernels_end(group);
-                        self.buffer.weights_usable(number, end, arrival.usable());
-                        self.buffer.goes_on();
+                while state.is_ok() && !failed {
+                    match requests.next_group(written) {
+                        Ok(None) => break,
+                        Ok(Some(group)) => {
+                            let end = requests.kernels_end(group);
+                            self.buffer.weights_usable(number, end, arrival.usable());
+                            self.buffer.goes_on();
+                        }
+                        Err(why) => state = Err(why),
                     }
-                    Err(why) => state = Err(why),
                 }
             }
             if let Err(why) = state {
