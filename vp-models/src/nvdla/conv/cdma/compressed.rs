@@ -309,18 +309,18 @@ impl Cdma {
         while requests.asked.some().await {
             let Some((of, bytes, asked)) = requests.asked.pop() else { return };
             stream.wait_for_data(bytes as usize).await;
-            let start = taken.max(asked);
-            taken = start.max(stream.due(bytes as usize));
+            let beat = self.weight_beat as usize;
+            let ends = (0..bytes as usize).step_by(beat).map(|first| bytes.min((first + beat) as u32));
+            let due: Vec<Time> = ends.map(|end| stream.due(end as usize)).collect();
             let mut data = Vec::new();
             stream.take_all(bytes as usize, |bytes| data = bytes.to_vec());
             if of == Stream::Stored(Stored::Weights) && layer.precision == Precision::Fp16 {
                 watch.count(SpecialCounts::of(&data));
             }
             let mut state = if of == Stream::Sizes && !failed { requests.sizes(&data) } else { Ok(()) };
-            let beats = data.chunks(self.weight_beat as usize);
-            for (behind, beat) in (0..beats.len() as u64).rev().zip(beats) {
-                // Where beats are not told of one by one they have come in a row.
-                let due = came.next().unwrap_or(taken.since(self.cycle * behind)) + latency;
+            for (beat, due) in data.chunks(beat).zip(due) {
+                taken = taken.max(asked).max(due);
+                let due = came.next().unwrap_or(taken) + latency;
                 if let Stream::Stored(stored) = of {
                     arrival.write(due, 1);
                     self.buffer.put_weights(number, stored, beat);
