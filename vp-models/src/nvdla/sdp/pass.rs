@@ -380,7 +380,7 @@ impl<'a> Pass<'a> {
     async fn take_sums(&mut self, most: usize, start: Time, before: u64) -> Option<Vec<i32>> {
         let layer = self.layer;
         if before == 0 {
-            self.warn_of_pairs();
+            self.warn_of_place();
         }
         let taken = match self.is_split {
             true => self.sdp.accumulator.take_one(),
@@ -410,10 +410,12 @@ impl<'a> Pass<'a> {
         None
     }
 
-    /// Says which pixels of several cubes get what is another's: where CACC knows another place of them, and where operands pair up otherwise.
-    fn warn_of_pairs(&self) {
+    /// Says that CACC knows another place of several cubes: it pairs their pixels by that.
+    fn warn_of_place(&self) {
         let Destination::Memory(surface) = self.layer.destination else { return };
-        let (Some(pairs), 2..) = (self.layer.pairs(), self.layer.width) else { return };
+        if self.layer.order.cubes() == 1 || self.layer.width == 1 {
+            return;
+        }
         let odd = |bytes: u32| bytes / surface.atom % 2 == 1;
         let here = [surface.base as u32, surface.line_stride, surface.surface_stride];
         if self.sdp.accumulator.place().map(odd) != here.map(odd) {
@@ -421,14 +423,6 @@ impl<'a> Pass<'a> {
                 "CACC's D_DATAOUT_ADDR, D_LINE_STRIDE or D_SURF_STRIDE is an odd number of atoms where SDP's D_DST_* is an even one, or the \
                  other way round: CACC hands over two pixels of each cube in turns by its own, and SDP writes them to each other's places \
                  (NV_NVDLA_CACC_delivery_ctrl, is_push_skip; NV_NVDLA_SDP_WDMA_cmd, is_beg_addr_odd)"
-            ));
-        }
-        let is_odd = (0..self.layer.surfaces()).any(|plane| pairs.runs(plane).any(|run| run.x % 2 == 1));
-        if is_odd && !self.operands.iter().all(StageOperands::lasts) {
-            self.sdp.common.control.warn(format_args!(
-                "operands of each element go to several cubes, of which lines begin at an odd number of atoms: the RTL pairs up operands \
-                 from a line's first pixel on, whatever is written together, and pixels get the operands of others \
-                 (NV_NVDLA_SDP_BRDMA_EG_ro, size_of_step). Here each has its own. D_DST_* is to be a multiple of 64 bytes"
             ));
         }
     }

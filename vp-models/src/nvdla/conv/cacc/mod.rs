@@ -282,3 +282,27 @@ impl Remembers for Cacc {
         endings.checkpoint(at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what can be handed over with each of these stripes of one line of two cubes, whose sums are numbered.
+    fn handed(address: u32, stripes: &[i32]) -> Vec<Vec<(u64, Vec<i32>)>> {
+        let positions: i32 = stripes.iter().sum();
+        let pairs = Pairs::new(2, [positions as u32, 1], [address, 0, 0], 32);
+        let (mut pairing, mut next) = (Pairing::new(pairs, 2, 1), 0..2 * positions);
+        let stripe = |&length: &i32| {
+            let sums: Vec<i32> = next.by_ref().take(2 * length as usize).collect();
+            pairing.stripe(&sums, next.is_empty())
+        };
+        stripes.iter().map(stripe).collect()
+    }
+
+    #[test]
+    fn the_first_pixel_of_a_pair_waits_for_the_second_be_that_in_the_next_stripe() {
+        assert_eq!(handed(0, &[3]), [vec![(2, vec![0, 2, 1, 3]), (4, vec![4, 5])]]);
+        assert_eq!(handed(32, &[3]), [vec![(0, vec![0, 1]), (4, vec![2, 4, 3, 5])]]);
+        assert_eq!(handed(32, &[2, 1]), [vec![(0, vec![0, 1])], vec![(0, vec![2, 4, 3, 5])]]);
+    }
+}
