@@ -219,8 +219,15 @@ pub struct WriteRoom {
     /// `NV_NVDLA_CDP_wdma.v`: the command goes one cycle before the atoms, and the FIFO is ready in the cycle behind.
     pub after: u32,
     /// From the earliest step that is delayed because an element waits for the write DMA until that element is written. RTL, `nv_small`: a step is
-    /// 25 cycles before its element is at the write DMA, and that it stands there is known five cycles later, a skid register a cycle.
+    /// 25 cycles before its element is at the write DMA, and that it stands there is known five cycles later, a skid register a cycle; `nvdlav1`:
+    /// 24 cycles, and six, through the square sum.
     pub behind_datapath: u32,
+    /// Skid registers of the square sum's way, by which a step is delayed later where the element goes through it.
+    pub square_sum_skids: u32,
+    /// Elements that a data FIFO holds, with its output register.
+    pub elements: u32,
+    /// Atoms that leave at once, each from FIFOs of its own.
+    pub beat: u32,
 }
 
 /// Cycles by which nvdlav1 writes an atom later than master: of SDP without stages, and of PDP. Its datapaths compute three formats and have
@@ -454,12 +461,30 @@ impl Built<'_> {
             next_layer: 11 + self.later(),
             // RTL: `NV_NVDLA_CDP_DP_cvtin`, pipe_p1 to p3, on master with a skid register each; the register in front of
             // `NV_NVDLA_CDP_DP_bufferin`, with one where a step has several elements (`_tp1` has none). One more was seen.
-            input_places: 5 + if is_master { 3 } else { 0 } + u32::from(self.config.cdp_throughput > 1),
+            input_places: match self.tree {
+                // RTL: pipe_p3 of `NV_NVDLA_CDP_RDMA_eg.v`, one register of `NV_NVDLA_CDP_DP_nan.v`, three of `_cvtin.v`, and pipe_p1 of
+                // `_bufferin.v`; the first and the last have a skid register.
+                RtlTree::Nvdlav1 => 8,
+                _ => 5 + if is_master { 3 } else { 0 } + u32::from(self.config.cdp_throughput > 1),
+            },
             // RTL, nv_small: 12 from the last element to the address (`NV_NVDLA_CDP_RDMA_eg`, dp2reg_done; `NV_NVDLA_CDP_rdma`, op_load), 10
             // from a step, as it counts here, to the element. On master each is one less, as `credit_return`.
             next_read: 20 + 2 * self.fifo(),
+            write_room: self.cdp_write_room(),
+        }
+    }
+
+    fn cdp_write_room(self) -> Option<WriteRoom> {
+        let room = WriteRoom { after: 2, behind_datapath: 20, square_sum_skids: 0, elements: 9, beat: 1 };
+        match self.tree {
+            RtlTree::NvSmall => Some(room),
+            // RTL, `NV_NVDLA_CDP_wdma.v`: dat0_fifo0 to 3 and dat1_fifo0 to 3, of three elements each and one in an output register. The skid
+            // registers are pipe_p1 and p2 of `NV_NVDLA_CDP_DP_bufferin.v` and pipe_p2 of `NV_NVDLA_CDP_DP_sum.v`.
+            RtlTree::Nvdlav1 => {
+                Some(WriteRoom { square_sum_skids: 3, elements: 4, beat: self.beat(), ..room })
+            }
             // Not seen on master, whose write DMA was not looked at.
-            write_room: (!is_master).then_some(WriteRoom { after: 2, behind_datapath: 20 }),
+            RtlTree::Master => None,
         }
     }
 

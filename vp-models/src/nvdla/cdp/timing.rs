@@ -14,7 +14,7 @@
 use super::layer::CdpLayer;
 use crate::bus::axi::Begin;
 use crate::nvdla::cube::Surface;
-use crate::nvdla::timing::CdpTiming;
+use crate::nvdla::timing::{CdpTiming, WriteRoom};
 use std::collections::VecDeque;
 
 /// Pixels of a block, and places of the FIFOs behind it.
@@ -24,8 +24,6 @@ const CHANNELS_BEHIND: u32 = 4;
 /// Steps in the registers at the datapath's beginning, where one without a result takes a place as well (`CDP_DP_bufferin`, data_shift and
 /// buf_dat).
 const FRONT: u64 = 2;
-/// Elements that a data FIFO of the write DMA holds: eight, and one in its output register.
-const WRITE_FIFO: u64 = 9;
 
 /// Up to eight pixels of a line and surface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +73,7 @@ pub(super) struct Steps {
     timing: CdpTiming,
     /// Rows of a transfer.
     rows: u32,
+    has_square_sum: bool,
     /// Rows by which results follow their input.
     delay: u32,
     /// From a step to the write of its atom.
@@ -113,6 +112,7 @@ impl Steps {
         Steps {
             timing: timing.clone(),
             rows: (layer.atom as u32).div_ceil(timing.elements_per_step.max(1)),
+            has_square_sum: layer.square_sum,
             delay: if layer.square_sum { CHANNELS_BEHIND.div_ceil(per_step) } else { 0 },
             output: u64::from(timing.output + sum + multiply),
             surfaces: layer.surfaces(),
@@ -187,13 +187,18 @@ impl Steps {
     /// write DMA while the steps behind go on.
     fn pipeline_room(&self) -> u64 {
         let (Some(room), Some(left)) = (&self.timing.write_room, self.left.front()) else { return 0 };
-        if (self.left.len() as u64) < self.places() { 0 } else { left - u64::from(room.behind_datapath) }
+        if (self.left.len() as u64) < self.places() { 0 } else { left - self.behind_datapath(*room) }
+    }
+
+    /// Returns the cycles from the earliest step that is delayed because an element waits for the write DMA until that element is written.
+    fn behind_datapath(&self, room: WriteRoom) -> u64 {
+        u64::from(room.behind_datapath - if self.has_square_sum { room.square_sum_skids } else { 0 })
     }
 
     /// Results that the pipeline holds where it stands.
     fn places(&self) -> u64 {
-        let behind = self.timing.write_room.map_or(0, |room| room.behind_datapath);
-        self.output.saturating_sub(FRONT + u64::from(behind)).max(1)
+        let behind = self.timing.write_room.map_or(0, |room| self.behind_datapath(room));
+        self.output.saturating_sub(FRONT + behind).max(1)
     }
 
     /// Returns the bound on the next transfer, of `width` atoms, by those before it on their way to the write DMA, and the cycles from its first row to
@@ -257,7 +262,7 @@ impl Steps {
         let mut due = ready;
         if let Some(room) = self.timing.write_room {
             if self.leaving == 0 {
-                due = due.max(self.room(u64::from(room.after)));
+                due = due.max(self.room(room));
             }
             due = due.max(self.left.back().map_or(0, |left| left + 1));
             self.left.push_back(due);
@@ -276,14 +281,15 @@ impl Steps {
         }
     }
 
-    /// Returns the time at which the write DMA has room for the next element of a transfer's first row: it takes the atoms of the transfer before
-    /// out of its FIFOs, one a cycle, `after` its last one is whole.
-    fn room(&self, after: u64) -> u64 {
+    /// Returns the time at which the write DMA has room for the next element of a transfer's first row: it takes the beats of the transfer before
+    /// out of its FIFOs, one a cycle, `after` its last element is there.
+    fn room(&self, WriteRoom { after, elements, beat, .. }: WriteRoom) -> u64 {
         let Some((written, width)) = self.last_written else { return 0 };
-        match u64::from(width + self.column + 1).saturating_sub(WRITE_FIFO) {
-            0 => 0,
-            too_many => written + after + too_many,
-        }
+        // The atoms of a beat have FIFOs of their own.
+        let lane = self.column % beat;
+        let too_many =
+            (width.saturating_sub(lane).div_ceil(beat) + self.column / beat + 1).saturating_sub(elements);
+        if too_many == 0 { 0 } else { written + u64::from(after + too_many) }
     }
 }
 
@@ -297,6 +303,10 @@ mod tests {
     use crate::nvdla::timing::Timing;
 
     fn layer(width: u32, height: u32, channels: u32, bypass: bool) -> CdpLayer {
+        layer_of("nv_small", (width, height, channels), bypass)
+    }
+
+    fn layer_of(config: &str, (width, height, channels): (u32, u32, u32), bypass: bool) -> CdpLayer {
         let mut registers = Group::new(Unit::Cdp, RegisterMap::Small);
         registers.set(cdp::D_DATA_FORMAT::INPUT_DATA_TYPE, 0);
         registers.set(cdp::D_FUNC_BYPASS::SQSUM_BYPASS, bypass.into());
@@ -305,14 +315,15 @@ mod tests {
         rdma.set_actual(cdp_rdma::D_DATA_CUBE_WIDTH::WIDTH, width);
         rdma.set_actual(cdp_rdma::D_DATA_CUBE_HEIGHT::HEIGHT, height);
         rdma.set_actual(cdp_rdma::D_DATA_CUBE_CHANNEL::CHANNEL, channels);
-        let config = Config::named("nv_small").unwrap();
+        let config = Config::named(config).unwrap();
         CdpLayer::decode(&registers, &rdma, &Hardware::from(&config)).unwrap()
     }
 
     /// Returns the cycles in which each transfer is written, its places are free and its last element enters, if atoms come at once from cycle 100
     /// on.
     fn run(layer: &CdpLayer, tree: RtlTree) -> [Vec<u64>; 3] {
-        let timing = Timing::of(&Config::named("nv_small").unwrap(), tree).cdp;
+        let config = if tree == RtlTree::Nvdlav1 { "nv_full" } else { "nv_small" };
+        let timing = Timing::of(&Config::named(config).unwrap(), tree).cdp;
         let mut steps = Steps::new(layer, &timing);
         let [mut written, mut freed, mut entered] = [const { Vec::new() }; 3];
         let all: Vec<Transfer> = transfers(layer).collect();
@@ -385,5 +396,20 @@ mod tests {
         // Elements enter ahead of the steps that push out a wider block, as many as the registers hold.
         let [.., entered] = run(&layer(9, 1, 8, false), RtlTree::NvSmall);
         assert_eq!(entered, [165, 187]);
+    }
+    #[test]
+    fn on_nvdlav1_the_next_transfer_waits_until_a_beat_has_left_fifos_of_eight_atoms() {
+        // The RTL's last elements of transfers at NV_NVDLA_CDP_wdma, and at cdp_rdma2dp. Six pixels leave room for two of the next transfer.
+        let run = |size, square_sum| {
+            let layer = CdpLayer { square_sum, ..layer_of("nv_full", size, false) };
+            run(&layer, RtlTree::Nvdlav1)
+        };
+        let [written, _, entered] = run((7, 7, 14), true);
+        assert_eq!(written, [185, 215, 245, 275, 305, 335, 365]);
+        assert_eq!(entered, [129, 157, 187, 217, 247, 277, 307]);
+        let [written, _, entered] = run((7, 8, 68), false);
+        assert_eq!((&written[..4], &entered[..4]), (&[169, 199, 229, 259][..], &[129, 157, 187, 217][..]));
+        let [written, ..] = run((6, 3, 32), true);
+        assert_eq!(written, [180, 204, 228]);
     }
 }
