@@ -196,6 +196,7 @@ impl Cdp {
         block.skips_arithmetic = self.common.skips_arithmetic;
         let mut steps = Steps::new(layer, &timing.cdp);
         let mut counters = Counters::default();
+        let beat = timing.cdp.write_room.map_or(1, |room| u64::from(room.beat));
         self.output.start(layer.destination.ram, timing::lines(layer, layer.destination), *cycle);
         let mut transfers = timing::transfers(layer).peekable();
         while let Some(transfer) = transfers.next() {
@@ -227,7 +228,7 @@ impl Cdp {
             self.freed.notify_delta();
             for first in written {
                 for (index, atom) in block.results.pop_front().into_iter().flatten().enumerate() {
-                    self.output.put_at(*cycle * (first + index as u64), &atom);
+                    self.output.put_at(*cycle * (first + index as u64 / beat), &atom);
                 }
             }
         }
