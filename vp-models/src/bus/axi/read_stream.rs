@@ -10,6 +10,7 @@ use super::{Interconnect, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 use vp_core::observe::LevelUnit;
 use vp_core::{Event, Sim, Time};
@@ -36,12 +37,11 @@ pub struct ReadStream {
     config: ReadStreamConfig,
     /// True if it has a FIFO; if not, its data may have to wait on the bus.
     buffered: bool,
-    /// Requested bytes whose room is not free again.
+    /// Room of requested bytes that is not free again.
     used: Cell<u32>,
-    /// Requests whose place is not free again; for each that is not completely taken, the number of bytes still
-    /// to take.
+    /// Requests whose place is not free again, and those that are not completely taken.
     lines_used: Cell<u32>,
-    lines: RefCell<VecDeque<u32>>,
+    lines: RefCell<VecDeque<Line>>,
     /// Bytes requested and not yet taken, for a client with a FIFO.
     pending: Cell<u64>,
     emptied: Event,
@@ -54,6 +54,19 @@ pub struct ReadStream {
     requested: Cell<Time>,
     /// The counter that counts the stalls of these requests.
     counter: Cell<usize>,
+}
+
+/// A request that is not completely taken.
+struct Line {
+    bytes: u32,
+    taken: u32,
+}
+
+/// Returns the room that a part of a request of `bytes` takes in a FIFO whose entries have `entry` bytes. An entry that is not filled by one part is
+/// the next one's; the last may stay filled in part (RTL, branch nvdlav1, `NV_NVDLA_MCIF_READ_IG_bpt.v`, slot_needed).
+fn room_of(part: Range<u32>, bytes: u32, entry: u32) -> u32 {
+    let until = |end: u32| if end == bytes { end.next_multiple_of(entry) } else { end - end % entry };
+    until(part.end) - until(part.start)
 }
 
 impl ReadStream {
@@ -141,7 +154,7 @@ impl ReadStream {
     pub async fn request(&self, address: u64, bytes: u32) {
         let mut place = 1;
         if bytes > 0 {
-            self.lines.borrow_mut().push_back(bytes);
+            self.lines.borrow_mut().push_back(Line { bytes, taken: 0 });
         }
         let now = self.sim.now();
         let possible = if self.requested.get() == now { Time::ZERO } else { now };
@@ -151,11 +164,14 @@ impl ReadStream {
             let possible = Possible { at: possible, ..Possible::default() };
             self.client.on_registers(|registers| registers.request(possible, count, self.counter.get()));
         }
+        let mut asked = 0;
         for burst in self.client.bursts(address, bytes) {
-            self.room(burst.bytes, place).await;
+            let room = room_of(asked..asked + burst.bytes, bytes, self.entry());
+            asked += burst.bytes;
+            self.room(room, place).await;
             self.client.on_registers(|registers| registers.add_room(self.sim.now()));
             self.lines_used.set(self.lines_used.get() + std::mem::take(&mut place));
-            self.used.set(self.used.get() + burst.bytes);
+            self.used.set(self.used.get() + room);
             self.pending.set(self.pending.get() + u64::from(burst.bytes));
             self.client.request(&burst);
             self.interconnect.request_read(self.client.number().get());
@@ -276,19 +292,26 @@ impl ReadStream {
         }
     }
 
-    /// Number of requests of which these bytes are the last.
-    fn lines_taken(&self, mut bytes: u32) -> u32 {
-        let (mut lines, mut taken) = (self.lines.borrow_mut(), 0);
-        while let Some(left) = lines.front_mut() {
-            let these = bytes.min(*left);
-            (*left, bytes) = (*left - these, bytes - these);
-            if *left > 0 {
+    /// Bytes of an entry of the FIFO, which two requests do not share.
+    fn entry(&self) -> u32 {
+        let axi = self.interconnect.config();
+        if axi.realigns_reads { axi.beat_bytes } else { 1 }
+    }
+
+    /// Room that these bytes leave, and number of requests of which they are the last.
+    fn lines_taken(&self, mut bytes: u32) -> (u32, u32) {
+        let (mut lines, mut room, mut taken) = (self.lines.borrow_mut(), 0, 0);
+        while let Some(line) = lines.front_mut() {
+            let these = bytes.min(line.bytes - line.taken);
+            room += room_of(line.taken..line.taken + these, line.bytes, self.entry());
+            (line.taken, bytes) = (line.taken + these, bytes - these);
+            if line.taken < line.bytes {
                 break;
             }
             lines.pop_front();
             taken += 1;
         }
-        taken
+        (room, taken)
     }
 
     fn return_room(&self, bytes: u32) {
@@ -300,9 +323,9 @@ impl ReadStream {
             self.emptied.notify_delta();
         }
         let due = self.sim.now() + self.config.credit_return;
-        let lines = self.lines_taken(bytes);
+        let (room, lines) = self.lines_taken(bytes);
         self.client.on_registers(|registers| (0..lines).for_each(|_| _ = registers.done(due)));
-        self.returning.borrow_mut().push_back((due, bytes, lines));
+        self.returning.borrow_mut().push_back((due, room, lines));
         if self.awaits_room.take() {
             // Who waits found none on its way back: this is the first.
             self.returned.notify_after(self.config.credit_return);
@@ -339,5 +362,21 @@ impl ReadStream {
         at.index(&mut counts_in, STALL_COUNTERS)?;
         counter.set(counts_in);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::room_of;
+
+    #[test]
+    fn a_request_takes_whole_entries() {
+        // Seven atoms, three of them in front of a block's end, and one.
+        assert_eq!([room_of(0..96, 224, 64), room_of(96..224, 224, 64)], [64, 192]);
+        assert_eq!([room_of(0..32, 96, 64), room_of(32..96, 96, 64)], [0, 128]);
+        assert_eq!(room_of(0..32, 32, 64), 64);
+        // Taken atom by atom, an entry is free with its second.
+        assert_eq!([0, 32, 64].map(|from| room_of(from..from + 32, 96, 64)), [0, 64, 64]);
+        assert_eq!(room_of(32..96, 224, 1), 64);
     }
 }
