@@ -198,9 +198,16 @@ pub struct CdpTiming {
     pub multiply: u32,
     /// Room of the input's latency FIFO, in atoms.
     pub credits: u32,
+    /// Cycles by which that room comes back sooner than to other read DMAs.
+    pub credits_sooner: u32,
     /// Requests of the read DMA that may be under way.
     pub lines: u32,
-    /// Atoms in the FIFOs between that and the datapath.
+    /// From the entry of a transfer's last input element until the read address that uses the place of the next transfer's request, unless that
+    /// place comes back as the room of an atom does.
+    pub line_return: Option<u32>,
+    /// Atoms that its DMAs move at once, each through FIFOs of its own.
+    pub beat: u32,
+    /// Atoms in such a FIFO between that and the datapath.
     pub spread: u32,
     /// Cycles by which the first atom of the next layer can start before a layer's last write address.
     pub next_layer: u32,
@@ -226,8 +233,6 @@ pub struct WriteRoom {
     pub square_sum_skids: u32,
     /// Elements that a data FIFO holds, with its output register.
     pub elements: u32,
-    /// Atoms that leave at once, each from FIFOs of its own.
-    pub beat: u32,
 }
 
 /// Cycles by which nvdlav1 writes an atom later than master: of SDP without stages, and of PDP. Its datapaths compute three formats and have
@@ -454,10 +459,20 @@ impl Built<'_> {
             square_sum: 9,
             multiply: 1,
             credits: self.credits_or(61, self.config.cdp_throughput),
+            // RTL, nvdlav1: 8 cycles from the bus to the output of `NV_NVDLA_CDP_RDMA_lat_fifo`, 7 from there to the address; its signals.
+            credits_sooner: u32::from(self.tree == RtlTree::Nvdlav1),
             // RTL: depth of `NV_NVDLA_CDP_RDMA_cq`, and the request whose atoms are being taken.
             lines: if is_master { 257 } else { 33 },
-            // RTL: `NV_NVDLA_CDP_RDMA_ro_fifo` of eight, on master 32, and an output register.
-            spread: if is_master { 33 } else { 9 },
+            // RTL, nvdlav1: the queue is read with that element (`NV_NVDLA_CDP_RDMA_eg`, tran_accept), 9 cycles before the address; it is at the
+            // FIFOs' output 8 after its entry, as that counts here. Elsewhere it was not looked at.
+            line_return: (self.tree == RtlTree::Nvdlav1).then_some(17),
+            beat: if self.tree == RtlTree::Nvdlav1 { self.beat() } else { 1 },
+            // RTL: `NV_NVDLA_CDP_RDMA_ro_fifo` of eight, on master 32, on nvdlav1 four, and an output register.
+            spread: match self.tree {
+                RtlTree::NvSmall => 9,
+                RtlTree::Master => 33,
+                RtlTree::Nvdlav1 => 5,
+            },
             next_layer: 11 + self.later(),
             // RTL: `NV_NVDLA_CDP_DP_cvtin`, pipe_p1 to p3, on master with a skid register each; the register in front of
             // `NV_NVDLA_CDP_DP_bufferin`, with one where a step has several elements (`_tp1` has none). One more was seen.
@@ -475,14 +490,12 @@ impl Built<'_> {
     }
 
     fn cdp_write_room(self) -> Option<WriteRoom> {
-        let room = WriteRoom { after: 2, behind_datapath: 20, square_sum_skids: 0, elements: 9, beat: 1 };
+        let room = WriteRoom { after: 2, behind_datapath: 20, square_sum_skids: 0, elements: 9 };
         match self.tree {
             RtlTree::NvSmall => Some(room),
             // RTL, `NV_NVDLA_CDP_wdma.v`: dat0_fifo0 to 3 and dat1_fifo0 to 3, of three elements each and one in an output register. The skid
             // registers are pipe_p1 and p2 of `NV_NVDLA_CDP_DP_bufferin.v` and pipe_p2 of `NV_NVDLA_CDP_DP_sum.v`.
-            RtlTree::Nvdlav1 => {
-                Some(WriteRoom { square_sum_skids: 3, elements: 4, beat: self.beat(), ..room })
-            }
+            RtlTree::Nvdlav1 => Some(WriteRoom { square_sum_skids: 3, elements: 4, ..room }),
             // Not seen on master, whose write DMA was not looked at.
             RtlTree::Master => None,
         }

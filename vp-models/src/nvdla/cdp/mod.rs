@@ -40,9 +40,12 @@ pub(crate) struct Cdp {
     /// Atoms between the latency FIFO and the datapath, with the time at which they came.
     spread: RefCell<VecDeque<(Time, Atom)>>,
     arrived: Event,
-    /// Times from which the free places between the latency FIFO and the datapath may be used.
-    places: RefCell<VecDeque<Time>>,
+    /// Times from which the free places between the latency FIFO and the datapath may be used, of each atom of a beat.
+    places: RefCell<Vec<VecDeque<Time>>>,
     freed: Event,
+    /// Times from which the free places of requests may be used, where they do not come back as the room of atoms does.
+    lines: RefCell<VecDeque<Time>>,
+    line_freed: Event,
     /// Time at which the last input element of each layer enters the datapath.
     taken: DelayLine<Time>,
     output: Rc<WriteDma>,
@@ -77,18 +80,24 @@ impl Engine for Cdp {
         let stream = self.input.stream(layer.source.ram);
         let request = async {
             for (address, bytes) in timing::lines(layer, layer.source) {
+                self.line().await;
                 stream.request(address, bytes).await;
             }
         };
-        let atoms = u64::from(layer.width) * u64::from(layer.height) * u64::from(layer.surfaces());
         let spread = async {
-            for _ in 0..atoms {
-                let mut atom = [0; MAX_ATOM];
-                self.place().await;
-                stream.take(&mut atom[..self.hardware.atom]).await;
-                self.spread.borrow_mut().push_back((self.common.sim.now(), atom));
-                self.arrived.notify_delta();
-                self.common.sim.wait(self.common.cycle).await;
+            for transfer in timing::transfers(layer) {
+                let beat = self.common.timing.cdp.beat;
+                for first in (0..transfer.width).step_by(beat as usize) {
+                    let atoms = beat.min(transfer.width - first) as usize;
+                    self.place(atoms).await;
+                    for _ in 0..atoms {
+                        let mut atom = [0; MAX_ATOM];
+                        stream.take(&mut atom[..self.hardware.atom]).await;
+                        self.spread.borrow_mut().push_back((self.common.sim.now(), atom));
+                    }
+                    self.arrived.notify_delta();
+                    self.common.sim.wait(self.common.cycle).await;
+                }
             }
         };
         join(request, spread).await;
@@ -128,10 +137,12 @@ impl Engine for Cdp {
     }
 
     async fn discard(&self, layer: &CdpLayer) {
-        for _ in 0..u64::from(layer.width) * u64::from(layer.height) * u64::from(layer.surfaces()) {
-            self.next().await;
-            self.places.borrow_mut().push_back(self.common.sim.now());
-            self.freed.notify_delta();
+        for transfer in timing::transfers(layer) {
+            for x in 0..transfer.width {
+                self.next().await;
+                self.free(x, self.common.sim.now());
+            }
+            self.free_line(self.common.sim.now());
         }
         self.taken.push(self.common.sim.now());
     }
@@ -145,8 +156,8 @@ impl Cdp {
         let hardware = Hardware::from(config);
         let credits = ReadStreamConfig {
             capacity: timing.cdp.credits * hardware.atom as u32,
-            lines: timing.cdp.lines,
-            credit_return: cycle * u64::from(timing.credit_return),
+            lines: if timing.cdp.line_return.is_some() { u32::MAX } else { timing.cdp.lines },
+            credit_return: cycle * u64::from(timing.credit_return - timing.cdp.credits_sooner),
         };
         Cdp {
             common: Common::new(around, control, rdma),
@@ -154,8 +165,13 @@ impl Cdp {
             input: ReadDma::new(ports, "nvdla.cdp_rdma", read_id::CDP, credits),
             spread: RefCell::default(),
             arrived: sim.event("nvdla.cdp.spread.arrived"),
-            places: RefCell::new(vec![Time::ZERO; timing.cdp.spread as usize].into()),
+            places: RefCell::new(vec![
+                vec![Time::ZERO; timing.cdp.spread as usize].into();
+                timing.cdp.beat as usize
+            ]),
             freed: sim.event("nvdla.cdp.spread.freed"),
+            lines: RefCell::new(vec![Time::ZERO; timing.cdp.lines as usize].into()),
+            line_freed: sim.event("nvdla.cdp_rdma.line.freed"),
             taken: DelayLine::new(sim, "nvdla.cdp_rdma.taken", Time::ZERO),
             output: WriteDma::new(
                 ports,
@@ -167,14 +183,43 @@ impl Cdp {
         }
     }
 
-    /// Waits for a place between latency FIFO and datapath, and takes it.
-    async fn place(&self) {
-        loop {
-            let free = self.places.borrow_mut().pop_front();
+    /// Waits for places between latency FIFO and datapath for a beat of so many atoms, and takes them.
+    async fn place(&self, atoms: usize) {
+        for atom in 0..atoms {
+            loop {
+                let free = self.places.borrow_mut()[atom].pop_front();
+                match free {
+                    Some(free) => break self.common.sim.wait_until(free).await,
+                    None => self.freed.wait().await,
+                }
+            }
+        }
+    }
+
+    /// Gives back the place of a transfer's atom `x`, which may be used from `free` on.
+    fn free(&self, x: u32, free: Time) {
+        let mut places = self.places.borrow_mut();
+        let atom = x as usize % places.len();
+        places[atom].push_back(free);
+        self.freed.notify_delta();
+    }
+
+    /// Waits for the place of a request, and takes it.
+    async fn line(&self) {
+        while self.common.timing.cdp.line_return.is_some() {
+            let free = self.lines.borrow_mut().pop_front();
             match free {
                 Some(free) => return self.common.sim.wait_until(free).await,
-                None => self.freed.wait().await,
+                None => self.line_freed.wait().await,
             }
+        }
+    }
+
+    /// Gives back the place of a transfer's request, which leaves the queue when the transfer before has entered the datapath, at `entered`.
+    fn free_line(&self, entered: Time) {
+        if let Some(cycles) = self.common.timing.cdp.line_return {
+            self.lines.borrow_mut().push_back(entered + self.common.cycles(cycles));
+            self.line_freed.notify_delta();
         }
     }
 
@@ -196,9 +241,9 @@ impl Cdp {
         block.skips_arithmetic = self.common.skips_arithmetic;
         let mut steps = Steps::new(layer, &timing.cdp);
         let mut counters = Counters::default();
-        let beat = timing.cdp.write_room.map_or(1, |room| u64::from(room.beat));
         self.output.start(layer.destination.ram, timing::lines(layer, layer.destination), *cycle);
         let mut transfers = timing::transfers(layer).peekable();
+        let mut entered_before = None;
         while let Some(transfer) = transfers.next() {
             let mut first = 0;
             for x in 0..transfer.width {
@@ -212,6 +257,8 @@ impl Cdp {
                 let entry = steps.feed(arrival, free, transfer.width);
                 if x == 0 {
                     first = entry;
+                    // An idle read DMA takes a cycle to begin.
+                    self.free_line(*cycle * entered_before.unwrap_or(entry - 1));
                 }
                 sim.wait_until(*cycle * entry).await;
                 block.put(transfer, x, atom);
@@ -219,16 +266,18 @@ impl Cdp {
             counters += block.compute(transfer);
             let is_last = transfers.peek().is_none();
             let Rows { freed, entered, written } = steps.transfer(transfer.width, is_last);
+            entered_before = Some(entered);
             if is_last {
                 self.taken.push(*cycle * entered);
             }
             occupancy.busy(Busy::Cdp, *cycle * first, *cycle * steps.next());
             occupancy.count(Work::Cdp, u64::from(transfer.width) * layer.lanes() as u64);
-            self.places.borrow_mut().extend(freed.into_iter().map(|free| *cycle * free));
-            self.freed.notify_delta();
+            for (x, free) in (0..).zip(freed) {
+                self.free(x, *cycle * free);
+            }
             for first in written {
                 for (index, atom) in block.results.pop_front().into_iter().flatten().enumerate() {
-                    self.output.put_at(*cycle * (first + index as u64 / beat), &atom);
+                    self.output.put_at(*cycle * (first + index as u64 / u64::from(timing.cdp.beat)), &atom);
                 }
             }
         }
@@ -359,11 +408,24 @@ impl<'a> Block<'a> {
 
 impl Remembers for Cdp {
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Cdp { common, hardware: _, input, spread, arrived: _, places, freed: _, taken, output } = self;
+        let Cdp {
+            common,
+            hardware: _,
+            input,
+            spread,
+            arrived: _,
+            places,
+            freed: _,
+            lines,
+            line_freed: _,
+            taken,
+            output,
+        } = self;
         common.checkpoint(at)?;
         input.checkpoint(at)?;
         at.at_rest(spread.borrow().is_empty(), "atoms wait for CDP")?;
-        at.place(places)?;
+        at.fixed(&mut places.borrow_mut())?;
+        at.place(lines)?;
         taken.checkpoint(at)?;
         output.checkpoint(at)
     }

@@ -283,8 +283,9 @@ impl Steps {
 
     /// Returns the time at which the write DMA has room for the next element of a transfer's first row: it takes the beats of the transfer before
     /// out of its FIFOs, one a cycle, `after` its last element is there.
-    fn room(&self, WriteRoom { after, elements, beat, .. }: WriteRoom) -> u64 {
+    fn room(&self, WriteRoom { after, elements, .. }: WriteRoom) -> u64 {
         let Some((written, width)) = self.last_written else { return 0 };
+        let beat = self.timing.beat;
         // The atoms of a beat have FIFOs of their own.
         let lane = self.column % beat;
         let too_many =
