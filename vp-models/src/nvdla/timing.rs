@@ -324,7 +324,7 @@ impl Built<'_> {
         u32::from(self.tree != RtlTree::Master)
     }
 
-    /// Returns the cycles by which an atom of PDP and CDP is written later than on master.
+    /// Returns the cycles by which an atom of PDP, and on nv_small of CDP, is written later than on master.
     fn later(self) -> u32 {
         match self.tree {
             RtlTree::NvSmall => 3,
@@ -451,10 +451,11 @@ impl Built<'_> {
 
     fn cdp(self) -> CdpTiming {
         let is_master = self.tree == RtlTree::Master;
+        // Cycles by which an atom is written later than on master: not on nvdlav1, seen.
+        let later = if self.tree == RtlTree::NvSmall { self.later() } else { 0 };
         CdpTiming {
             elements_per_step: self.config.cdp_throughput.max(1),
-            // Beside the RTL of nvdlav1 as on master.
-            output: 39 + if self.tree == RtlTree::NvSmall { self.later() } else { 0 },
+            output: 39 + later,
             write_path: self.write_fifo(8, self.config.cdp_throughput),
             square_sum: 9,
             multiply: 1,
@@ -473,7 +474,9 @@ impl Built<'_> {
                 RtlTree::Master => 33,
                 RtlTree::Nvdlav1 => 5,
             },
-            next_layer: 11 + self.later(),
+            // RTL, nvdlav1: op_en comes 4 cycles behind the last beat (`NV_NVDLA_CDP_wdma`, op_done), 6 before its address, and in the next an
+            // element may pass `NV_NVDLA_CDP_DP_nan`, waiting_for_op_en.
+            next_layer: 11 + later,
             // RTL: `NV_NVDLA_CDP_DP_cvtin`, pipe_p1 to p3, on master with a skid register each; the register in front of
             // `NV_NVDLA_CDP_DP_bufferin`, with one where a step has several elements (`_tp1` has none). One more was seen.
             input_places: match self.tree {
@@ -483,8 +486,8 @@ impl Built<'_> {
                 _ => 5 + if is_master { 3 } else { 0 } + u32::from(self.config.cdp_throughput > 1),
             },
             // RTL, nv_small: 12 from the last element to the address (`NV_NVDLA_CDP_RDMA_eg`, dp2reg_done; `NV_NVDLA_CDP_rdma`, op_load), 10
-            // from a step, as it counts here, to the element. On master each is one less, as `credit_return`.
-            next_read: 20 + 2 * self.fifo(),
+            // from a step, as it counts here, to the element. On master each is one less, as `credit_return`; on nvdlav1 13 and 8.
+            next_read: 20 + 2 * self.fifo() - u32::from(self.tree == RtlTree::Nvdlav1),
             write_room: self.cdp_write_room(),
         }
     }

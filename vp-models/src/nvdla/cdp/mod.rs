@@ -257,8 +257,8 @@ impl Cdp {
                 let entry = steps.feed(arrival, free, transfer.width);
                 if x == 0 {
                     first = entry;
-                    // An idle read DMA takes a cycle to begin.
-                    self.free_line(*cycle * entered_before.unwrap_or(entry - 1));
+                    // A layer's first one leaves it as soon as the atom is there, even if the datapath is not free.
+                    self.free_line(*cycle * entered_before.unwrap_or(arrival + 1));
                 }
                 sim.wait_until(*cycle * entry).await;
                 block.put(transfer, x, atom);
