@@ -196,6 +196,8 @@ pub struct CdpTiming {
     pub square_sum: u32,
     /// Cycles that the multiplier adds.
     pub multiply: u32,
+    /// Cycles that fp16 takes longer, where that was seen.
+    pub float: CdpFloatTiming,
     /// Room of the input's latency FIFO, in atoms.
     pub credits: u32,
     /// Cycles by which that room comes back sooner than to other read DMAs.
@@ -217,6 +219,19 @@ pub struct CdpTiming {
     pub next_read: u32,
     /// Times at which there is room in the write DMA, if the lack of it can stop the datapath.
     pub write_room: Option<WriteRoom>,
+}
+
+/// Cycles that CDP's stages take longer in fp16 than with integers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CdpFloatTiming {
+    /// Conversion of the format, which the square sum does where there is one; index, table and interpolation.
+    pub lookup: u32,
+    /// Square sum, beside that and its sums.
+    pub square_sum: u32,
+    /// Each sum of two channels more, one on either side of the centre.
+    pub sum: u32,
+    /// Multiplier.
+    pub multiply: u32,
 }
 
 /// Times at which there is room for the next transfer in the FIFOs of CDP's write DMA.
@@ -459,6 +474,11 @@ impl Built<'_> {
             write_path: self.write_fifo(8, self.config.cdp_throughput),
             square_sum: 9,
             multiply: 1,
+            // RTL, nvdlav1, its signals: conversion 1, `NV_NVDLA_CDP_DP_LUT_ctrl` 2, `_lut` 1, `_intp` 11; `_sum`, `fp_sum_block`; `_mul`.
+            float: match self.tree {
+                RtlTree::Nvdlav1 => CdpFloatTiming { lookup: 15, square_sum: 4, sum: 4, multiply: 2 },
+                _ => CdpFloatTiming::default(),
+            },
             credits: self.credits_or(61, self.config.cdp_throughput),
             // RTL, nvdlav1: 8 cycles from the bus to the output of `NV_NVDLA_CDP_RDMA_lat_fifo`, 7 from there to the address; its signals.
             credits_sooner: u32::from(self.tree == RtlTree::Nvdlav1),
