@@ -431,8 +431,9 @@ impl Built<'_> {
             // An SDP that is faster than one element a cycle has one more register towards PDP, but on nvdlav1.
             to_pdp: 5 + u32::from(throughput > 1 && tree != RtlTree::Nvdlav1),
             // RTL: op_en_load comes 5 cycles after the last data has gone to the write DMA (`NV_NVDLA_SDP_WDMA_DAT_out`,
-            // layer_done; `NV_NVDLA_SDP_reg`, reg2dp_op_en_reg), 4 before its address on nv_small.
-            next_layer: 10 + later,
+            // layer_done; `NV_NVDLA_SDP_reg`, reg2dp_op_en_reg), 4 before its address on nv_small. On nvdlav1 layer_done comes a cycle before the
+            // data, and CACC's next beat is taken six behind it, three before the address.
+            next_layer: 10 + if tree == RtlTree::Nvdlav1 { later - 1 } else { later },
             // RTL: done (dp2reg_done) is 8 cycles behind the end as it counts here, op_en_load 5 behind that, and the start of an
             // atom, as it counts here, 10 before its first element waits for it (nv_small: `NV_NVDLA_SDP_core`, sdp_mrdma_data_in).
             next_layer_behind_pdp: 3,
