@@ -426,6 +426,8 @@ impl Remembers for Cdp {
         at.at_rest(spread.borrow().is_empty(), "atoms wait for CDP")?;
         at.fixed(&mut places.borrow_mut())?;
         at.place(lines)?;
+        let all = self.common.timing.cdp.lines as usize;
+        at.check(lines.borrow().len() == all, "requests of CDP are under way")?;
         taken.checkpoint(at)?;
         output.checkpoint(at)
     }

@@ -401,6 +401,7 @@ mod tests {
         let [.., entered] = run(&layer(9, 1, 8, false), RtlTree::NvSmall);
         assert_eq!(entered, [165, 187]);
     }
+
     #[test]
     fn on_nvdlav1_the_next_transfer_waits_until_a_beat_has_left_fifos_of_eight_atoms() {
         // The RTL's last elements of transfers at NV_NVDLA_CDP_wdma, and at cdp_rdma2dp. Six pixels leave room for two of the next transfer.
@@ -416,6 +417,7 @@ mod tests {
         let [written, ..] = run((6, 3, 32), true);
         assert_eq!(written, [180, 204, 228]);
     }
+
     #[test]
     fn fp16_takes_longer_on_nvdlav1() {
         // From an element to the write DMA there are, in the RTL, 29 cycles more with a window of five channels and 23 with one of three without
