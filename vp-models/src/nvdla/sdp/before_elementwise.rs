@@ -4,6 +4,8 @@
 //! (`NV_NVDLA_SDP_core`, `u_ew_dppack`). Most of these have a skid buffer. They hold two beats while EW takes
 //! nothing; when it takes one, the register in front sees that a cycle later. So the input, and the stages
 //! before EW, are as many beats ahead of EW as the registers hold.
+//!
+//! On nvdlav1 BS and BN are pipelines that stand as a whole, and whose operators catch a beat each at both ends (`NV_NVDLA_SDP_CORE_x.v`).
 
 use super::layer::{Carries, SdpLayer, SdpSource, Stage};
 use super::timing;
@@ -12,34 +14,64 @@ use std::collections::VecDeque;
 use vp_core::Time;
 
 /// Registers that the beats of an atom pass one behind the other.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Registers {
     with_skid: u32,
     without: u32,
+    /// Beats that are held beside these where nothing moves on.
+    caught: u32,
 }
+
+/// Beats that the operators of BS or BN of nvdlav1 catch: two each of ALU and multiplier, one each of truncation and ReLU (seen: 18 beats in a
+/// stage of twelve registers).
+const NVDLAV1_CAUGHT: u32 = 6;
+/// Those of the ALU, and its registers.
+const NVDLAV1_CAUGHT_BY_ALU: u32 = 2;
+const NVDLAV1_ALU: u32 = 5;
 
 impl Registers {
     fn and(self, others: Registers) -> Registers {
-        Registers { with_skid: self.with_skid + others.with_skid, without: self.without + others.without }
+        Registers {
+            with_skid: self.with_skid + others.with_skid,
+            without: self.without + others.without,
+            caught: self.caught + others.caught,
+        }
     }
 
-    /// Returns the registers of BS or BN: the first and the last, which pack and unpack, have no skid buffer.
-    fn of(stage: &Option<Stage>) -> Registers {
-        match stage {
-            Some(_) => Registers { with_skid: timing::registers(stage) - 2, without: 2 },
-            None => Registers { with_skid: 0, without: 0 },
+    /// Returns the number of beats that they hold.
+    fn held(self) -> u32 {
+        2 * self.with_skid + self.without + self.caught
+    }
+
+    /// Returns the registers of BS or BN: the first and the last, which pack and unpack, have no skid buffer. On nvdlav1 only the first has one
+    /// (`NV_NVDLA_SDP_core`, flop_bs_data_in).
+    fn of(stage: &Option<Stage>, timing: &SdpTiming) -> Registers {
+        match (stage, timing.stage_registers) {
+            (None, _) => Registers::default(),
+            (Some(_), None) => {
+                Registers { with_skid: timing::registers(stage) - 2, without: 2, ..Registers::default() }
+            }
+            (Some(_), Some(all)) => Registers { with_skid: 1, without: all - 1, caught: NVDLAV1_CAUGHT },
         }
     }
 
     /// Of BS or BN, those behind the one in which data meets what is read for the layer, if something is.
-    fn behind_operands(stage: &Option<Stage>) -> Option<Registers> {
-        let operands = (*stage)?.operands?;
-        let before = match operands.carries {
-            Carries::Multiplier => 2 * u32::from(stage.is_some_and(|stage| stage.alu.is_some())),
-            _ => 0,
-        };
-        let all = Registers::of(stage);
-        Some(Registers { with_skid: all.with_skid - before, without: 1 })
+    fn behind_operands(stage: &Option<Stage>, timing: &SdpTiming) -> Option<Registers> {
+        let Stage { alu, operands, .. } = (*stage)?;
+        let is_behind_alu = operands?.carries == Carries::Multiplier;
+        let all = Registers::of(stage, timing);
+        Some(match timing.stage_registers {
+            None if is_behind_alu && alu.is_some() => {
+                Registers { with_skid: all.with_skid - 2, without: 1, ..all }
+            }
+            None => Registers { without: 1, ..all },
+            Some(_) if is_behind_alu => Registers {
+                with_skid: 0,
+                without: all.without - NVDLAV1_ALU,
+                caught: NVDLAV1_CAUGHT - NVDLAV1_CAUGHT_BY_ALU,
+            },
+            Some(_) => Registers { with_skid: 0, ..all },
+        })
     }
 }
 
@@ -70,14 +102,14 @@ impl BeforeElementwise {
         let each = timing::cycles_per_atom(layer, timing) / beats;
         // Multiplexers: pipe_p2, and pipe_p1 of what comes from the accumulator (`NV_NVDLA_SDP_cmux`).
         let with_skid = 1 + u32::from(layer.source == SdpSource::Accumulator);
-        let (bs, bn) = (Registers::of(&layer.bs), Registers::of(&layer.bn));
-        let of_bs = Registers::behind_operands(&layer.bs).map(|rest| rest.and(bn));
+        let (bs, bn) = (Registers::of(&layer.bs, timing), Registers::of(&layer.bn, timing));
+        let of_bs = Registers::behind_operands(&layer.bs, timing).map(|rest| rest.and(bn));
         (each > 1).then(|| BeforeElementwise {
             cycle,
             beats,
             each,
-            all: Registers { with_skid, without: 0 }.and(bs).and(bn),
-            operands: Registers::behind_operands(&layer.bn).or(of_bs),
+            all: Registers { with_skid, ..Registers::default() }.and(bs).and(bn),
+            operands: Registers::behind_operands(&layer.bn, timing).or(of_bs),
             taken: VecDeque::new(),
             met: Time::ZERO,
             operands_taken: Time::ZERO,
@@ -111,7 +143,7 @@ impl BeforeElementwise {
     /// counted.
     fn limit(&self, registers: Registers) -> Time {
         // If they hold less than an atom, none is ahead of the one that EW takes. When they are full, it enters when the one so many beats before it has gone to EW, and this has come back.
-        let held = (2 * registers.with_skid + registers.without).max(self.beats - 1) - (self.beats - 1);
+        let held = registers.held().max(self.beats - 1) - (self.beats - 1);
         let (atoms, beat) = (held.div_ceil(self.beats).max(1), (self.beats - held % self.beats) % self.beats);
         let Some(index) = self.taken.len().checked_sub(atoms as usize) else { return Time::ZERO };
         let passing = registers.with_skid + registers.without + registers.with_skid;
@@ -149,7 +181,7 @@ mod tests {
         let registers = waiting.all;
         let forward = u64::from(registers.with_skid + registers.without);
         let backward = u64::from(registers.with_skid);
-        let held = (2 * registers.with_skid + registers.without) as usize;
+        let held = registers.held() as usize;
         let (beats, each) = (waiting.beats as usize, u64::from(waiting.each));
         let (mut entered, mut taken): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
         for beat in 0..atoms * beats {
@@ -166,9 +198,11 @@ mod tests {
     #[test]
     fn atoms_start_as_the_beats_of_the_registers_do() {
         for (beats, each) in [(1, 2), (2, 4), (4, 2), (8, 2)] {
-            for (with_skid, without) in [(1, 0), (2, 0), (2, 2), (5, 2), (9, 4)] {
-                let registers = Registers { with_skid, without };
-                if 2 * with_skid + without < beats {
+            for (with_skid, without, caught) in
+                [(1, 0, 0), (2, 0, 0), (2, 2, 0), (5, 2, 0), (9, 4, 0), (3, 12, 6)]
+            {
+                let registers = Registers { with_skid, without, caught };
+                if registers.held() < beats {
                     continue;
                 }
                 let expected = slowly(&of(beats, each, registers, None), 40);
@@ -176,7 +210,7 @@ mod tests {
                     pass(of(beats, each, registers, None), 40).iter().map(|atom| atom.0).collect();
                 // While they fill, an atom's last beat alone may be held up: the first ones differ by less than an atom.
                 let late = starts.len() / 2;
-                assert_eq!(starts[late..], expected[late..], "{beats} {each} {with_skid} {without}");
+                assert_eq!(starts[late..], expected[late..], "{beats} {each} {with_skid} {without} {caught}");
             }
         }
     }
@@ -184,10 +218,18 @@ mod tests {
     /// nv_large with data of CACC's, BN with a factor: 33 cycles ahead, and its factors 25 (measured, with the cycle that operands take more).
     #[test]
     fn as_on_nv_large() {
-        let all = Registers { with_skid: 5, without: 2 };
-        let operands = Some(Registers { with_skid: 3, without: 1 });
+        let all = Registers { with_skid: 5, without: 2, caught: 0 };
+        let operands = Some(Registers { with_skid: 3, without: 1, caught: 0 });
         let seen = pass(of(2, 4, all, operands), 35);
         let &(start, taken, operands) = seen.last().unwrap();
         assert_eq!((taken, taken - start, taken - operands), (34 * 8, 33, 26));
+    }
+
+    /// nv_full with data of CACC's and BS: its beats were taken in each cycle from 726 to 752, then in 756, 760, 764.
+    #[test]
+    fn as_on_nv_full() {
+        let all = Registers { with_skid: 3, without: 12, caught: 6 };
+        let starts: Vec<u64> = pass(of(2, 4, all, None), 16).iter().map(|atom| 726 + atom.0).collect();
+        assert_eq!(starts[11..], [748, 750, 755, 763, 771]);
     }
 }
