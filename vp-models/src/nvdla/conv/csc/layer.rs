@@ -181,6 +181,13 @@ impl CscLayer {
         self.passing.cubes()
     }
 
+    /// Returns the cycles that a package takes for so many positions of a stripe: if rows of an image are merged whole turns of them, an entry
+    /// of each row (RTL, `NV_NVDLA_CSC_sg.v`, dat_stripe_img_length_w; `_dl.v`, is_sub_h_end).
+    pub fn package_cycles(&self, positions: u32) -> u32 {
+        let turn = if self.is_image { self.order.row_group as u32 } else { 1 };
+        (positions * self.cycles_each()).next_multiple_of(turn)
+    }
+
     /// Groups of kernels.
     pub fn groups(&self) -> u32 {
         self.kernels.div_ceil(self.group_kernels)
@@ -355,6 +362,8 @@ mod tests {
         assert_eq!((height, width, channels, dilation), (5, 3, 4, Axes { x: 1, y: 1 }));
         // Blocks of four channels of three pairs of rows.
         assert_eq!((layer.packages, layer.run, layer.stripe), (3 * 3, 3, StripeLength::of(16)));
+        // Each package reads the two rows in turns.
+        assert_eq!([11, 12].map(|positions| layer.package_cycles(positions)), [12, 12]);
     }
 
     #[test]

@@ -393,7 +393,8 @@ impl Csc {
         let columns = first..first + kernels as usize;
         let positions = layer.all_positions();
         let package_of = |positions, loading| {
-            let cycles = stripes::package_cycles(positions, loading, self.hardware.shortest_package);
+            let needed = layer.package_cycles(positions);
+            let cycles = stripes::package_cycles(needed, loading, self.hardware.shortest_package);
             self.cycle * u64::from(cycles)
         };
         let (mut position, mut loaded, mut start) = (0, turn.loaded, self.sim.now());
@@ -401,7 +402,7 @@ impl Csc {
         while position < positions {
             for length in layer.stripe.stripes(layer.run) {
                 let cycles = length * layer.cycles_each();
-                let package = package_of(cycles, loading);
+                let package = package_of(length, loading);
                 let range = position..position + length * layer.positions_each();
                 position = range.end;
                 let ends = position == positions;
@@ -437,7 +438,7 @@ impl Csc {
                 }
                 loaded = self.sim.now();
                 let is_alone = ends && self.hardware.loads_next_with_last;
-                let package = if is_alone { package_of(cycles, 0) } else { package };
+                let package = if is_alone { package_of(length, 0) } else { package };
                 self.occupancy.busy(Datapath::Array, loaded, loaded + package);
                 start = loaded + package;
                 last_package = LastPackage { begun: loaded, length, cycles, free: start };
