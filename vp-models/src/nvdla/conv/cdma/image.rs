@@ -166,13 +166,21 @@ impl Image {
         }
     }
 
-    /// True if a line of two planes is complete in the buffer a cycle later than one of one plane: each of its atoms waits a cycle for the second plane, but
-    /// for a last one that needs nothing more of it (RTL, `NV_NVDLA_CDMA_IMG_ctrl.v`, `pixel_early_end_w`; `_IMG_pack.v`, `pk_rsp_vld_d1_w`).
-    pub fn is_packed_later(&self) -> bool {
-        // The RTL counts the line's pixels in an atom's bytes, and three components of each.
-        let pixels = (self.left + self.width + self.right) % self.atom;
-        let tail = (pixels * 3 * self.format.pixel_bytes()[0]).div_ceil(self.atom);
-        let ends_early = matches!(tail, 1 | 4) || tail == 2 && 2 * pixels > self.atom;
+    /// Returns true if a line of two planes is complete in the buffer a cycle later than one of one plane, where beats have `of_beat` atoms: each
+    /// beat waits a cycle for the second plane, but for a last one that needs nothing more of it (RTL, `NV_NVDLA_CDMA_IMG_ctrl.v`,
+    /// `pixel_early_end_w`; `_IMG_pack.v`, `pk_rsp_vld_d1_w`).
+    pub fn is_packed_later(&self, of_beat: u32) -> bool {
+        // The RTL counts the line's pixels in a beat's bytes, and three components of each.
+        let beat = self.atom * of_beat;
+        let pixels = self.stored_width() % beat;
+        let tail = (pixels * 3 * self.format.pixel_bytes()[0]).div_ceil(beat);
+        let ends_early = match (tail, of_beat) {
+            (1 | 4, _) => true,
+            (2, 1) => 2 * pixels > beat,
+            // Branch nvdlav1: by the parity of the second plane's last pair of atoms (`pixel_planar1_total_burst_w`).
+            (2 | 5, 2) => ((self.stored_width() - 1) / self.pixels_of_atom()[1] + 2) & 2 == 0,
+            _ => false,
+        };
         self.two_planes() && !ends_early
     }
 

@@ -109,7 +109,7 @@ impl BeatConsumer for FeatureIntake {
 /// Images (RTL, `NV_NVDLA_CDMA_IMG_sg.v`, `_pack.v`).
 ///
 /// Atoms are taken in the order of their requests, and those that are only padding take a cycle as well. When a bundle
-/// is complete its atoms are packed, as many a cycle as a beat has, bundle after bundle.
+/// is complete its atoms are packed, as many of a plane a cycle as a beat has, bundle after bundle.
 pub(super) struct ImageIntake {
     cycle: Time,
     image: Image,
@@ -128,8 +128,8 @@ struct ImageState {
     slot: usize,
     /// Atoms taken of the slot.
     done: u32,
-    /// Atoms of the bundle that will be packed.
-    bundle: u32,
+    /// Atoms of each plane's part of the bundle that will be packed.
+    bundle: [u32; 2],
     lines_left: u32,
     taken: Time,
     packed: Time,
@@ -141,12 +141,12 @@ impl ImageIntake {
             beats: VecDeque::new(),
             slot: 0,
             done: 0,
-            bundle: 0,
+            bundle: [0; 2],
             lines_left: image.height,
             taken: now,
             packed: now,
         };
-        let to_usable = TO_USABLE - 1 + u64::from(image.is_packed_later());
+        let to_usable = TO_USABLE - 1 + u64::from(image.is_packed_later(of_beat));
         let (slots, state) = (image.slots(), RefCell::new(state));
         let intake = ImageIntake { cycle, image: *image, of_beat, slots, to_usable, usable, state };
         intake.take_padding();
@@ -172,11 +172,11 @@ impl ImageIntake {
     }
 
     fn finish(&self, state: &mut ImageState, slot: &Slot) {
-        state.bundle += slot.atoms - u32::from(slot.first);
+        state.bundle[slot.plane] += slot.atoms - u32::from(slot.first);
         if slot.ends_bundle {
             let start = state.packed.max(state.taken + self.cycle * TO_PACKING);
-            state.packed = start + self.cycles(state.bundle);
-            state.bundle = 0;
+            let [first, second] = std::mem::take(&mut state.bundle);
+            state.packed = start + self.cycles(first) + self.cycles(second);
         }
         (state.slot, state.done) = (state.slot + 1, 0);
         if state.slot == self.slots.len() {
@@ -341,10 +341,27 @@ mod tests {
     /// As the first layer of seq_nv_small_90009 (30 pixels) and img_nv_small_2037 (9 with padding) on the RTL.
     #[test]
     fn the_last_atom_of_two_planes_is_packed_later_unless_it_holds_all_that_is_left() {
-        let is_later = |width| image(P::T_Y8___U8V8_N444, width).is_packed_later();
+        let is_later = |width| image(P::T_Y8___U8V8_N444, width).is_packed_later(1);
         assert_eq!([30, 9, 10, 13].map(is_later), [true, false, false, false]);
         assert_eq!([8, 11, 12, 15].map(is_later), [true; 4]);
-        assert!(!image(P::T_A8B8G8R8, 30).is_packed_later());
+        assert!(!image(P::T_A8B8G8R8, 30).is_packed_later(1));
+    }
+
+    #[test]
+    fn the_last_beat_of_two_planes_is_packed_later_by_the_second_planes_atoms() {
+        let is_later = |width| image(P::T_Y8___U8V8_N444, width).is_packed_later(2);
+        assert_eq!([5, 9, 10].map(is_later), [false; 3]);
+        assert_eq!([6, 8, 11].map(is_later), [true; 3]);
+    }
+
+    #[test]
+    fn pairs_of_atoms_are_packed_of_one_plane_a_cycle() {
+        // Three and five atoms, and one of padding each, of which the first plane's three and the second's five are packed.
+        let image = Image { height: 1, ..image(P::T_Y8___U8V8_N444, 17) };
+        let usable = Usable::default();
+        let intake = ImageIntake::new(&image, 2, (Time::ns(1), Time::ns(8)), usable.clone());
+        assert_eq!(taken(&intake, 5), [10, 11, 13, 14, 15]);
+        assert_eq!(cycles(usable.take()), [16 + TO_PACKING + 2 + 3 + TO_USABLE - 1]);
     }
 
     #[test]
