@@ -52,6 +52,8 @@ pub(super) struct CompressedRequests {
     buffer: Rc<Buffer>,
     fetch: Rc<Fetch>,
     pace: Pace,
+    /// Bytes of a beat.
+    beat: u32,
     /// Reads: what of, their bytes, and since when they are asked for.
     pub(super) asked: RequestQueue<(Stream, u32, Time)>,
     turn: RefCell<WeightedRoundRobin>,
@@ -69,7 +71,7 @@ pub(super) struct CompressedRequests {
 impl CompressedRequests {
     pub(super) fn new(
         task: &Task<'_>,
-        (path, compressed): (u32, Compressed),
+        (path, beat, compressed): (u32, u32, Compressed),
         counts: Counts<'_>,
     ) -> Rc<CompressedRequests> {
         let pace = task.pace((path, TO_OTHERS), counts);
@@ -82,6 +84,7 @@ impl CompressedRequests {
             buffer: task.buffer.clone(),
             fetch: task.fetch.clone(),
             pace,
+            beat,
             asked_sizes: Cell::new(false),
             asked: RequestQueue::new(task.sim, "nvdla.cdma.weight.asked"),
             turn: RefCell::default(),
@@ -242,12 +245,18 @@ impl CompressedRequests {
         Ok(())
     }
 
-    /// Returns the next group if it has come, given how much has been written of weights and masks. If its mask does not mark as many
-    /// weights as its size says, the error says that.
+    /// Returns the next group if it has come, given how much has been written of weights and masks. Both must end with an entry then, though
+    /// one may have stopped within one while the other has its turn (RTL, `wt_satisfied`, `wmb_satisfied`). If its mask does not mark as
+    /// many weights as its size says, the error says that.
     fn next_group(&self, written: [u64; 2]) -> Result<Option<u32>, String> {
         let group = self.complete.get();
-        let has =
-            |stored: Stored| self.needed(group, stored).is_some_and(|end| end <= written[stored as usize]);
+        let has = |stored: Stored| {
+            let (written, (all, _)) = (written[stored as usize], self.extent(stored));
+            // What is less than a beat waits for the rest of it outside of the buffer.
+            let is_whole = written % u64::from(self.hardware.entry_bytes) < u64::from(self.beat);
+            (is_whole || written == u64::from(all))
+                && self.needed(group, stored).is_some_and(|end| end <= written)
+        };
         if group == self.groups() || !has(Stored::Weights) || !has(Stored::Mask) {
             return Ok(None);
         }

@@ -383,7 +383,8 @@ impl Cdma {
             let counts = self.count(perf, stream, (intake, REGISTERS[1]));
             let path = self.timing.conv.weight_path;
             if let Some(compressed) = compressed {
-                let requests = CompressedRequests::new(task, (path, compressed), counts.as_ref());
+                let requests =
+                    CompressedRequests::new(task, (path, self.weight_beat, compressed), counts.as_ref());
                 let ask = async {
                     while requests.room().await {
                         stream.run_requester(requests.clone()).await;
