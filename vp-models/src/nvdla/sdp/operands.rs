@@ -13,8 +13,9 @@ const MAX_OPERAND_ATOMS: usize = 4;
 /// The memory operands of one stage while a layer runs.
 pub(super) struct StageOperands<'a> {
     feed: &'a Feed,
-    /// Time by which operands may come later than the data that they are for.
-    later: Time,
+    /// Cycles by which operands may come later than the data that they are for; negative if they must be there before it.
+    later: i32,
+    cycle: Time,
     /// Atoms that hold the operands of one atom; none if the stage reads nothing.
     atoms: usize,
     atom: usize,
@@ -30,12 +31,13 @@ impl<'a> StageOperands<'a> {
         input: &'a Input,
         stream: Option<OperandStream>,
         layer: &SdpLayer,
-        later: Time,
+        (later, cycle): (i32, Time),
     ) -> StageOperands<'a> {
         let atoms = stream.map_or(0, |stream| stream.group_bytes(layer.lanes()) / layer.atom);
         StageOperands {
             feed: &input.feed,
             later,
+            cycle,
             atoms: atoms.min(MAX_OPERAND_ATOMS),
             atom: layer.atom,
             per_element: stream.is_some_and(|stream| stream.per_element),
@@ -68,7 +70,8 @@ impl<'a> StageOperands<'a> {
     pub(super) async fn gather(&mut self, step: (u32, u64)) -> Time {
         if self.due(step) {
             self.feed.ready().await;
-            return self.feed.since().since(self.later);
+            let (since, difference) = (self.feed.since(), self.cycle * u64::from(self.later.unsigned_abs()));
+            return if self.later < 0 { since + difference } else { since.since(difference) };
         }
         Time::ZERO
     }

@@ -101,7 +101,7 @@ impl<'a> Pass<'a> {
                 sdp.pooling.set_depth(depth, common.cycles(backward));
             }
         }
-        let [bs, bn, ew] = timing::operands_later(layer).map(|cycles| common.cycles(cycles));
+        let [bs, bn, ew] = timing::operands_later(layer, &timing.sdp);
         let operands = [
             (&sdp.bs, layer.bs.and_then(|stage| stage.operands), bs),
             (&sdp.bn, layer.bn.and_then(|stage| stage.operands), bn),
@@ -113,7 +113,9 @@ impl<'a> Pass<'a> {
             sdp,
             layer,
             datapath: Datapath::new(layer, tables),
-            operands: operands.map(|(input, stream, later)| StageOperands::of(input, stream, layer, later)),
+            operands: operands.map(|(input, stream, later)| {
+                StageOperands::of(input, stream, layer, (later, common.cycles(1)))
+            }),
             waiting,
             early: common.early(memory_alone && layer.input_atoms() == 1),
             pace: common.cycles(pace),
@@ -184,7 +186,7 @@ impl<'a> Pass<'a> {
             self.earliest = self.earliest.max(waiting.room());
         }
         let sim = &self.sdp.common.sim;
-        sim.wait_until(self.earliest).await;
+        sim.wait_until(self.earliest.max(operands_there)).await;
         self.take_operands(step);
         // Of what operands have held up data has passed a part of the datapath meanwhile.
         let start = match operands_there {

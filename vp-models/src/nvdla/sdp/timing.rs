@@ -139,7 +139,33 @@ fn elementwise(ew: &Elementwise) -> u32 {
 /// Returns the cycles by which the operands of each stage, of BS, BN and EW, may come later than the atom's own data: the registers that
 /// data passes before it meets them, less those of the operands (`NV_NVDLA_SDP_core`: data `u_dpin_pack`, `NV_NVDLA_SDP_cmux` and the
 /// stage's `dppack`, operands `u_bs_alu_pack`; each stage waits for both in `NV_NVDLA_SDP_HLS_sync2data`).
-pub(super) fn operands_later(layer: &SdpLayer) -> [u32; 3] {
+pub(super) fn operands_later(layer: &SdpLayer, timing: &SdpTiming) -> [i32; 3] {
+    match timing.stage_registers {
+        Some(registers) => operands_later_by_stage(layer, registers as i32),
+        None => registers_before_operands(layer).map(|registers| registers as i32),
+    }
+}
+
+/// Returns the same for nvdlav1, whose stages have `registers` each, whatever they bypass. In BS and BN the multiplier is behind the five
+/// registers of the ALU (RTL, `NV_NVDLA_SDP_CORE_x.v`), in EW it is in front of the ALU, and its operand, which is converted, must be there
+/// a cycle before the data (seen at the inputs of `NV_NVDLA_SDP_core.v`: bs_data_in, bs_alu_in, bs_mul_in, and of bn and ew).
+fn operands_later_by_stage(layer: &SdpLayer, registers: i32) -> [i32; 3] {
+    let first =
+        |operands: Option<OperandStream>, alu: i32, multiplier: i32| match operands.map(|it| it.carries) {
+            Some(Carries::Multiplier) => multiplier,
+            Some(Carries::Alu) | None => alu,
+            Some(Carries::Both) => alu.min(multiplier),
+        };
+    let before_bn = registers * i32::from(layer.bs.is_some());
+    let before_ew = before_bn + registers * i32::from(layer.bn.is_some());
+    let of_stage = |stage: &Option<Stage>| first(stage.and_then(|stage| stage.operands), 2, 2 + 5);
+    let ew = first(layer.ew.and_then(|ew| ew.operands), 3, -1);
+    [of_stage(&layer.bs), before_bn + of_stage(&layer.bn), before_ew + ew]
+}
+
+/// Returns the registers that data passes before it meets the operands of BS, BN and EW, less those of the operands, on `master` and
+/// `nv_small`.
+fn registers_before_operands(layer: &SdpLayer) -> [u32; 3] {
     let before_ew = registers(&layer.bs) + registers(&layer.bn);
     let behind_alu = |stage: &Option<Stage>| {
         let alone =
@@ -161,7 +187,8 @@ pub(super) fn next_read(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
         layer.bn.and_then(|it| it.operands),
         layer.ew.and_then(|it| it.operands),
     ];
-    let taken = stages.iter().zip(operands_later(layer)).filter(|(operands, _)| operands.is_some());
+    let taken =
+        stages.iter().zip(registers_before_operands(layer)).filter(|(operands, _)| operands.is_some());
     let later = taken.map(|(_, later)| later + 1).max().unwrap_or(0);
     // What comes from the accumulator starts a cycle later here than what is read.
     timing.next_read + later - u32::from(layer.source == SdpSource::Accumulator)
