@@ -64,12 +64,10 @@ pub struct BdmaTiming {
 /// RUBIK's shape in time. Read off its RTL, and off layers on nv_full.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RubikTiming {
-    /// From a read of the register file to the write address of its atoms.
+    /// From an atom's way out of the memory interface's pipes to its write address.
     pub output: u32,
     /// Room of the latency FIFO, in pairs of atoms.
     pub credits: u32,
-    /// Pairs of atoms between the register file and the write port.
-    pub write_fifo: u32,
     /// Blocks of its writes whose beats the memory interface gathers, if it does so.
     pub gathering: Option<WriteGathering>,
     /// From the last write acknowledgement of a layer to its interrupt on the pin.
@@ -541,9 +539,8 @@ impl Built<'_> {
         let is_nvdlav1 = self.tree == RtlTree::Nvdlav1;
         RubikTiming {
             // Of nvdlav1 seen; elsewhere the registers on the way.
-            output: if is_nvdlav1 { 22 } else { 8 },
+            output: if is_nvdlav1 { 15 } else { 1 },
             credits: 80,
-            write_fifo: 4,
             gathering: WriteGathering::of_atoms(self.config.primary().width_bytes, self.atom())
                 .filter(|_| is_nvdlav1),
             // One register less than an engine with a write DMA of its own (`NV_NVDLA_RUBIK_intr.v`).

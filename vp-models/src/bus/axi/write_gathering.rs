@@ -253,6 +253,16 @@ impl WriteGatherer {
         self.advance();
     }
 
+    /// Returns the bytes of a beat of the bus.
+    pub(crate) fn beat(&self) -> u64 {
+        self.config.beat.into()
+    }
+
+    /// Returns the time at which the last beat of the bus came in front of the arbiter.
+    pub(crate) fn accepted(&self) -> Time {
+        self.accepted
+    }
+
     /// Returns the time at which the last beat of the last line that has gone came in front of the arbiter.
     pub(crate) fn line_gone(&self) -> Time {
         self.line_gone

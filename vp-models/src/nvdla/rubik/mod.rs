@@ -8,7 +8,7 @@ pub mod layer;
 mod timing;
 
 use self::layer::{Hardware, Mode, RubikLayer};
-use self::timing::Drain;
+use self::timing::{Drain, Fill, Freed};
 use super::control::Control;
 use super::dma::{MAX_ATOM, ReadDma, WriteDma};
 use super::engine::{Common, Engine, EngineContext, Streamed};
@@ -143,20 +143,24 @@ impl Rubik {
         let Common { sim, timing, cycle, occupancy, .. } = &self.common;
         let stream = self.input.stream(layer.source.ram);
         let mut drain = Drain::new(layer, &timing.rubik);
-        let mut free = [0; BANKS];
+        let mut fill = Fill::new();
+        let mut freed = [Freed::default(); BANKS];
         let (mut bytes, mut due) = (Vec::new(), Vec::new());
         self.output.start(layer.destination.ram, timing::writes(layer), *cycle);
         for (index, tile) in timing::tiles(layer).enumerate() {
-            sim.wait_until(*cycle * free[index % BANKS]).await;
+            let bank = &mut freed[index % BANKS];
+            sim.wait_until(*cycle * bank.free).await;
             bytes.clear();
             for (_, row) in tile.reads(*layer) {
                 let mut left = row as usize;
                 while left > 0 {
                     // Two atoms a cycle, not across rows.
+                    sim.wait_until(*cycle * fill.room()).await;
                     let taken = left.min(2 * layer.atom);
                     let at = bytes.len();
                     bytes.resize(at + taken, 0);
                     stream.take(&mut bytes[at..]).await;
+                    fill.beat(sim.now().cycles(*cycle), bank.emptied);
                     occupancy.busy(Datapath::Rubik, sim.now(), sim.now() + *cycle);
                     occupancy.count(Work::Rubik, taken as u64);
                     sim.wait(*cycle).await;
@@ -165,7 +169,8 @@ impl Rubik {
             }
             let output = compute::reorder(layer, &tile, &bytes);
             due.clear();
-            free[index % BANKS] = drain.tile(layer, &tile, sim.now().cycles(*cycle), &mut due);
+            let full = (sim.now().cycles(*cycle), fill.readable());
+            *bank = drain.tile(layer, &tile, full, &mut due);
             for (bytes, due) in output.chunks(layer.atom).zip(&due) {
                 let mut atom = [0; MAX_ATOM];
                 atom[..layer.atom].copy_from_slice(bytes);

@@ -151,77 +151,216 @@ fn write_address(layer: &RubikLayer, tile: &Tile, row: u32) -> u64 {
     place.base.wrapping_add(times(line, place.line_stride)).wrapping_add(offset)
 }
 
-/// Items in pipe_p1 and pipe_p2 of the memory interface, each with a skid register.
-const ITEMS: usize = 4;
-/// Cycles from an item's entry into pipe_p1 until it leaves pipe_p2.
-const THROUGH: u64 = 2;
-/// Cycles from there until the interface can make a beat of the bus of it.
+/// Times of the last `N` of a row of events.
+struct Last<const N: usize> {
+    times: [u64; N],
+    count: usize,
+}
+
+impl<const N: usize> Last<N> {
+    const fn new() -> Last<N> {
+        Last { times: [0; N], count: 0 }
+    }
+
+    /// Returns the first cycle behind the last event.
+    const fn next(&self) -> u64 {
+        if self.count == 0 { 0 } else { self.times[(self.count - 1) % N] + 1 }
+    }
+
+    /// Returns the first cycle behind the event `N` before the next: then one of `N` places is free again.
+    const fn room(&self) -> u64 {
+        if self.count < N { 0 } else { self.times[self.count % N] + 1 }
+    }
+
+    const fn note(&mut self, at: u64) {
+        self.times[self.count % N] = at;
+        self.count += 1;
+    }
+}
+
+/// Items that a pipe with its skid register holds.
+const PIPE: usize = 2;
+/// Pipes between the write port and the memory interface's cut of lines: RUBIK's own (`NV_NVDLA_RUBIK_dma.v`, pipe_p5, pipe_p6), and pipe_p1 and
+/// p2 of the interface.
+const PIPES: usize = 3;
+/// Atoms that each half of the interface's dfifo holds: in an input register, in its RAM of one, and in two registers at its output.
+const DATA_FIFO_ATOMS: usize = 4;
+/// Cycles from a beat's entry into it until the interface can make a beat of the bus of it.
 const DATA_FIFO: u64 = 2;
 
 /// The memory interface as the write port sees it, if the arbiter is always free: how long it takes no item.
 struct Interface {
+    /// Times at which items enter each pipe, and at which they leave the last.
+    pipes: [Last<PIPE>; PIPES + 1],
+    gathered: Option<Gathered>,
+}
+
+/// The way behind the pipes, where the interface makes beats of the bus and gathers them.
+struct Gathered {
     gatherer: WriteGatherer,
-    /// Times at which the last items leave pipe_p2, and their number.
-    left: [u64; ITEMS],
-    items: usize,
-    entered: u64,
+    /// Times at which atoms leave the dfifo's halves: the first of an item the lower one, the second the upper one.
+    halves: [Last<DATA_FIFO_ATOMS>; 2],
+    /// The present line begins in the middle of a beat of the bus. Then an item's second atom leaves with the next item's first
+    /// (`NV_NVDLA_MCIF_WRITE_IG_bpt.v`, is_swizzle).
+    is_swizzled: bool,
+    /// The last item's second atom has not left.
+    is_upper_left: bool,
+    /// Bytes of the line that have not come.
+    to_come: u64,
+}
+
+impl Gathered {
+    fn new(gathering: WriteGathering) -> Gathered {
+        Gathered {
+            gatherer: WriteGatherer::new(Interface::PERIOD, gathering),
+            halves: [const { Last::new() }; 2],
+            is_swizzled: false,
+            is_upper_left: false,
+            to_come: 0,
+        }
+    }
+
+    fn line(&mut self, address: u64, bytes: u32) {
+        self.gatherer.begin_line(address, bytes);
+        self.is_swizzled = !address.is_multiple_of(self.gatherer.beat());
+        self.to_come = bytes.into();
+    }
+
+    /// Returns the first cycle in which both halves of the dfifo take an atom: a cycle later than they have the place, as its output's ready is registered.
+    fn room(&self) -> u64 {
+        self.halves.iter().map(Last::room).max().unwrap_or_default() + 1
+    }
+
+    /// An item of so many bytes comes into the dfifo.
+    fn data(&mut self, at: u64, bytes: usize) {
+        let Gathered { gatherer, halves: [lower, upper], is_swizzled, is_upper_left, to_come } = self;
+        gatherer.put(Interface::PERIOD * (at + DATA_FIFO + 1), bytes);
+        while let Some(asks) = gatherer.asks() {
+            gatherer.granted(asks, 1);
+        }
+        let made = gatherer.accepted().as_ps();
+        *to_come = to_come.saturating_sub(bytes as u64);
+        lower.note(made);
+        if *is_upper_left {
+            upper.note(made);
+        }
+        *is_upper_left = 2 * bytes as u64 > gatherer.beat();
+        if *is_upper_left && (!*is_swizzled || *to_come == 0) {
+            upper.note(made);
+            *is_upper_left = false;
+        }
+    }
 }
 
 impl Interface {
     const PERIOD: Time = Time::ps(1);
 
-    fn new(gathering: WriteGathering) -> Interface {
-        let gatherer = WriteGatherer::new(Interface::PERIOD, gathering);
-        Interface { gatherer, left: [0; ITEMS], items: 0, entered: 0 }
+    fn new(gathering: Option<WriteGathering>) -> Interface {
+        Interface { pipes: [const { Last::new() }; PIPES + 1], gathered: gathering.map(Gathered::new) }
     }
 
-    /// Returns the cycle in which an item that is there from `from` on enters.
-    fn enter(&mut self, from: u64) -> u64 {
-        let room = if self.items >= ITEMS { self.left[self.items % ITEMS] + 1 } else { 0 };
-        self.entered = from.max(room).max(self.entered + 1);
-        self.entered
-    }
-
-    fn leave(&mut self, from: u64) -> u64 {
-        let before = if self.items > 0 { self.left[(self.items - 1) % ITEMS] + 1 } else { 0 };
-        let left = (self.entered + THROUGH).max(before).max(from);
-        self.left[self.items % ITEMS] = left;
-        self.items += 1;
-        left
+    /// Returns the cycles in which an item, which is there from `from` on, enters the first pipe and leaves the last, from `leaves` on.
+    fn pass(&mut self, from: u64, leaves: u64) -> (u64, u64) {
+        let (mut at, mut entered) = (from, 0);
+        for stage in 0..=PIPES {
+            let room = if stage < PIPES { self.pipes[stage + 1].room() } else { leaves };
+            at = at.max(room).max(self.pipes[stage].next());
+            self.pipes[stage].note(at);
+            if stage == 0 {
+                entered = at;
+            }
+            at += 1;
+        }
+        (entered, at - 1)
     }
 
     /// Returns the cycle in which a line's header, which is there from `from` on, enters.
     fn line(&mut self, from: u64, address: u64, bytes: u32) -> u64 {
-        let at = self.enter(from);
-        self.leave(self.gatherer.line_gone().as_ps());
-        self.gatherer.begin_line(address, bytes);
-        at
+        let gone = self.gathered.as_ref().map_or(0, |it| it.gatherer.line_gone().as_ps());
+        if let Some(gathered) = &mut self.gathered {
+            gathered.line(address, bytes);
+        }
+        self.pass(from, gone).0
     }
 
-    /// Returns the cycle in which some of its bytes, which are there from `from` on, enter.
-    fn data(&mut self, from: u64, bytes: usize) -> u64 {
-        let at = self.enter(from);
-        let left = self.leave(0);
-        self.gatherer.put(Interface::PERIOD * (left + DATA_FIFO + 1), bytes);
-        while let Some(asks) = self.gatherer.asks() {
-            self.gatherer.granted(asks, 1);
+    /// Returns the cycles in which some of its bytes, which are there from `from` on, enter and leave the pipes.
+    fn data(&mut self, from: u64, bytes: usize) -> (u64, u64) {
+        let room = self.gathered.as_ref().map_or(0, Gathered::room);
+        let (entered, left) = self.pass(from, room);
+        if let Some(gathered) = &mut self.gathered {
+            gathered.data(left, bytes);
         }
-        at
+        (entered, left)
     }
 }
 
+/// Atoms in each half of the FIFO in front of the write port: in its input register, in its RAM of four and in its output register
+/// (`NV_NVDLA_RUBIK_wrdma_data.v`).
+const FIFO: usize = 6;
+/// Cycles from an atom's entry into it to its output.
+const THROUGH_FIFO: u64 = 2;
+/// Cycles from the first atom's entry into it to the first request (`NV_NVDLA_RUBIK_wr_req.v`, dbuf_remain, send_cmd).
+const FIRST_REQUEST: u64 = 2;
+
+/// Times at which beats enter the register file.
+pub(super) struct Fill {
+    /// Times at which beats leave pipe_p1 in front of the file's RAM.
+    written: Last<PIPE>,
+}
+
+impl Fill {
+    pub(super) const fn new() -> Fill {
+        Fill { written: Last::new() }
+    }
+
+    /// Returns the first cycle in which the pipe in front of the RAM takes another beat.
+    pub(super) const fn room(&self) -> u64 {
+        self.written.room()
+    }
+
+    /// A beat enters the pipe, for a bank of which the last read is done at `emptied`.
+    pub(super) fn beat(&mut self, at: u64, emptied: u64) {
+        self.written.note((at + 1).max(emptied + 1).max(self.written.next()));
+    }
+
+    /// Returns the first cycle in which what has entered can be read.
+    pub(super) const fn readable(&self) -> u64 {
+        self.written.next()
+    }
+}
+
+/// Times at which a tile's bank is free again.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Freed {
+    /// First cycle in which beats for the next tile enter the pipe in front of the bank.
+    pub(super) free: u64,
+    /// Cycle of the last read of the bank's RAM.
+    pub(super) emptied: u64,
+}
+
 /// Times at which atoms leave, in cycles from the start of simulation.
+///
+/// Reads of the register file are asked for one a cycle, wait in a pipe (`NV_NVDLA_RUBIK_rf_core.v`, pipe_p2), and their atoms go to the two halves of a FIFO in
+/// turns. The write port takes two atoms a cycle from it, whichever read they are of.
 pub(super) struct Drain {
     timing: RubikTiming,
-    /// The register file's next read, and the write port's next cycle.
+    /// The next read that is asked for.
     file: u64,
-    port: u64,
-    /// Time at which each pair in the FIFO between register file and write port leaves it.
+    /// Reads of the RAM, and the entry of their atoms into the FIFO.
+    reads: Last<PIPE>,
+    pushes: Last<1>,
+    /// Time at which atoms leave each half of the FIFO, and times of entry of those that are in it.
+    halves: [Last<FIFO>; 2],
     fifo: VecDeque<u64>,
+    /// The atoms so far, into the FIFO and out of it.
+    pushed: usize,
+    popped: usize,
+    /// The write port's next cycle.
+    port: u64,
     /// The write requests, and the atoms that are left of the present one.
     lines: Box<dyn Iterator<Item = (u64, u32)>>,
     left: u32,
-    interface: Option<Interface>,
+    interface: Interface,
 }
 
 impl Drain {
@@ -229,46 +368,78 @@ impl Drain {
         Drain {
             timing: timing.clone(),
             file: 0,
-            port: 0,
+            reads: Last::new(),
+            pushes: Last::new(),
+            halves: [const { Last::new() }; 2],
             fifo: VecDeque::new(),
+            pushed: 0,
+            popped: 0,
+            port: 0,
             lines: Box::new(writes(layer)),
             left: 0,
-            interface: timing.gathering.map(Interface::new),
+            interface: Interface::new(timing.gathering),
         }
     }
 
-    /// A tile is complete at `filled`. Gives when its bank is free, and adds when each of its atoms can be at the
+    /// A tile can be asked for from `filled` on, and read from `readable`. Gives when its bank is free, and adds when each of its atoms can be at the
     /// memory interface.
-    pub(super) fn tile(&mut self, layer: &RubikLayer, tile: &Tile, filled: u64, due: &mut Vec<u64>) -> u64 {
+    pub(super) fn tile(
+        &mut self,
+        layer: &RubikLayer,
+        tile: &Tile,
+        (filled, readable): (u64, u64),
+        due: &mut Vec<u64>,
+    ) -> Freed {
         let (rows, atoms) = tile.rows(layer);
         self.file = self.file.max(filled);
+        let mut emptied = 0;
         for _ in 0..rows {
             for pair in (0..atoms).step_by(2) {
-                if self.fifo.len() >= self.timing.write_fifo as usize
-                    && let Some(room) = self.fifo.pop_front()
-                {
-                    self.file = self.file.max(room);
-                }
-                let count = 2.min(atoms - pair);
-                if self.left == 0
-                    && let Some((address, bytes)) = self.lines.next()
-                {
-                    self.left = bytes / layer.atom as u32;
-                    let from = self.port.max(self.file);
-                    let at = self.interface.as_mut().map_or(from, |it| it.line(from, address, bytes));
-                    self.port = at + 1;
-                }
-                self.left = self.left.saturating_sub(count);
-                let from = self.port.max(self.file + 1);
-                let bytes = count as usize * layer.atom;
-                self.port = self.interface.as_mut().map_or(from, |it| it.data(from, bytes));
-                self.fifo.push_back(self.port);
-                due.extend((0..count).map(|_| self.port + u64::from(self.timing.output)));
-                self.file += 1;
-                self.port += 1;
+                let asked = self.file.max(self.reads.room());
+                self.file = asked + 1;
+                // A read's atoms have gone when the next is made.
+                emptied = (asked + 1).max(readable).max(self.reads.next()).max(self.pushes.next().saturating_sub(1));
+                self.reads.note(emptied);
+                self.push(emptied + 1, 2.min(atoms - pair));
+                self.pop(layer, due);
             }
         }
-        self.file
+        Freed { free: self.file, emptied }
+    }
+
+    /// So many atoms enter the FIFO, from `from` on.
+    fn push(&mut self, from: u64, atoms: u32) {
+        let halves = (0..atoms as usize).map(|atom| (self.pushed + atom) % 2);
+        let room = halves.map(|half| self.halves[half].room()).max().unwrap_or_default();
+        let at = from.max(room);
+        self.pushes.note(at);
+        self.pushed += atoms as usize;
+        self.fifo.extend((0..atoms).map(|_| at));
+    }
+
+    /// The write port takes what it can of the FIFO.
+    fn pop(&mut self, layer: &RubikLayer, due: &mut Vec<u64>) {
+        while let Some(&first) = self.fifo.front() {
+            if self.left == 0
+                && let Some((address, bytes)) = self.lines.next()
+            {
+                self.left = bytes / layer.atom as u32;
+                let from = if self.popped == 0 { first + FIRST_REQUEST } else { self.port };
+                self.port = self.interface.line(from, address, bytes) + 1;
+            }
+            let atoms = self.left.clamp(1, 2) as usize;
+            let Some(&last) = self.fifo.get(atoms - 1) else { break };
+            let from = self.port.max(last + THROUGH_FIFO);
+            let (at, left) = self.interface.data(from, atoms * layer.atom);
+            self.port = at + 1;
+            self.fifo.drain(..atoms);
+            for _ in 0..atoms {
+                self.halves[self.popped % 2].note(at);
+                self.popped += 1;
+                due.push(left + u64::from(self.timing.output));
+            }
+            self.left = self.left.saturating_sub(atoms as u32);
+        }
     }
 }
 
