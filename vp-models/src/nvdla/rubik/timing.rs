@@ -169,7 +169,13 @@ impl<const N: usize> Last<N> {
 
     /// Returns the first cycle behind the event `N` before the next: then one of `N` places is free again.
     const fn room(&self) -> u64 {
-        if self.count < N { 0 } else { self.times[self.count % N] + 1 }
+        self.room_behind(0)
+    }
+
+    /// Returns the first cycle in which one of `N` places is free again when so many more are taken, of which the events are to come.
+    const fn room_behind(&self, more: usize) -> u64 {
+        let number = self.count + more;
+        if number < N { 0 } else { self.times[number % N] + 1 }
     }
 
     const fn note(&mut self, at: u64) {
@@ -228,7 +234,8 @@ impl Gathered {
 
     /// Returns the first cycle in which both halves of the dfifo take an atom: a cycle later than they have the place, as its output's ready is registered.
     fn room(&self) -> u64 {
-        self.halves.iter().map(Last::room).max().unwrap_or_default() + 1
+        let [lower, upper] = &self.halves;
+        lower.room().max(upper.room_behind(self.is_upper_left.into())) + 1
     }
 
     /// An item of so many bytes comes into the dfifo.
