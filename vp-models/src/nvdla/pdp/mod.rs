@@ -11,7 +11,7 @@ pub mod layer;
 mod timing;
 mod unread;
 
-use self::layer::{Hardware, PdpLayer, PdpSource};
+use self::layer::{Hardware, Method, PdpLayer, PdpSource};
 use self::timing::Slots;
 use self::unread::Unread;
 use super::control::Control;
@@ -40,6 +40,11 @@ struct Counters {
     read: SpecialCounts,
     made: SpecialCounts,
 }
+
+/// Cycles by which averages of fp16 come later than those of integers (RTL, branch nvdlav1): four of the adder of a row (`cal1d_fp16_pool_sum.v`);
+/// then, of `NV_NVDLA_PDP_CORE_cal2d.v`, four of the adder of rows, three of the padding's product, four of the sum with it, three of each reciprocal's
+/// product and two of the way back to 16 bits, in place of the four in which integers go this way.
+const FLOAT_AVERAGE_LATER: u32 = 4 + (4 + 3 + 4 + 3 + 3 + 2) - 4;
 
 /// The engine.
 pub(crate) struct Pdp {
@@ -233,7 +238,12 @@ impl Pdp {
             PdpSource::Sdp => &*self.from_sdp,
         };
         let atom = self.hardware.atom;
-        let latency = self.common.cycles(timing.pdp.output);
+        let is_float = layer.precision == Precision::Fp16;
+        let later = match layer.method {
+            Method::Average(_) if is_float => FLOAT_AVERAGE_LATER,
+            _ => 0,
+        };
+        let latency = self.common.cycles(timing.pdp.output + later);
         let (width, height) = (layer.horizontal.input, layer.vertical.input);
         // One line more than a window has: the last outputs of a line may come during the next one.
         let mut input = Cube::rolling(width, height, layer.surfaces(), atom, layer.vertical.kernel + 1);
@@ -243,7 +253,6 @@ impl Pdp {
         let mut made = Vec::new();
         self.output.start(layer.destination.ram, timing::writes(layer), pace);
         let mut counters = Counters::default();
-        let is_float = layer.precision == Precision::Fp16;
         let lanes = layer.lanes() as u64;
         let mut first = true;
         let mut early = self.common.early(layer.source != PdpSource::Sdp);
