@@ -250,11 +250,6 @@ impl WriteDma {
             stream.acknowledged(mark.bursts).await;
         }
     }
-
-    /// Waits until memory has acknowledged every atom put so far.
-    pub(crate) async fn drained(&self) {
-        self.stream().drained().await;
-    }
 }
 
 impl ReadDma {

@@ -70,6 +70,8 @@ pub struct RubikTiming {
     pub credits: u32,
     /// Blocks of its writes whose beats the memory interface gathers, if it does so.
     pub gathering: Option<WriteGathering>,
+    /// From the last atom's way out of these pipes to the effect of the next layer's enable bit.
+    pub next_layer: u32,
     /// From the last write acknowledgement of a layer to its interrupt on the pin.
     pub done_to_interrupt: u32,
 }
@@ -543,6 +545,9 @@ impl Built<'_> {
             credits: 80,
             gathering: WriteGathering::of_atoms(self.config.primary().width_bytes, self.atom())
                 .filter(|_| is_nvdlav1),
+            // Its enable bit is seen five cycles behind dp2reg_done, which comes three before (`NV_NVDLA_RUBIK_wr_req.v`, `_dual_reg.v`); and the
+            // way of the data from memory to the register file, which `output` has in it.
+            next_layer: if is_nvdlav1 { 2 + 7 } else { 2 },
             // One register less than an engine with a write DMA of its own (`NV_NVDLA_RUBIK_intr.v`).
             done_to_interrupt: self.done_to_interrupt() - u32::from(is_nvdlav1),
         }

@@ -21,7 +21,7 @@ use crate::bus::axi::ReadStreamConfig;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::{Datapath, Work};
 use std::rc::Rc;
-use vp_core::join;
+use vp_core::{Time, join};
 
 /// Banks of the register file.
 const BANKS: usize = 2;
@@ -76,15 +76,14 @@ impl Engine for Rubik {
         let Common { sim, timing, cycle, control, .. } = &self.common;
         sim.wait(self.common.cycles(timing.dma_start)).await;
         let (requests, ()) = join(self.read(layer), self.reorder(layer)).await;
-        self.output.drained().await;
+        // dp2reg_done switches the groups; responses to the last writes are on their way.
+        let left = self.output.handed_over().await.since(self.common.cycles(timing.rubik.output));
         // The RTL counts the cycle in which a read request is taken as one in which it waits.
         let read = self.input.take_stalled(0).cycles(*cycle) + requests;
         let written = self.output.take_stalled().cycles(*cycle);
         let counts = [(reg::D_PERF_READ_STALL, read), (reg::D_PERF_WRITE_STALL, written)];
         control.count(group, reg::D_PERF_ENABLE::PERF_EN, &counts);
-        // Not measured: the next layer waits for the interrupt.
-        let ends = sim.now();
-        Streamed { ends, next: ends + self.common.cycles(timing.rubik.done_to_interrupt) }
+        Streamed { ends: Time::ZERO, next: left + self.common.cycles(timing.rubik.next_layer) }
     }
 
     /// RUBIK has one enable bit for both.

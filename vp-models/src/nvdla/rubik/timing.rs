@@ -2,10 +2,10 @@
 //!
 //! The register file has two banks, one being filled while the other is read. A bank holds a *tile*: for contraction
 //! up to 8 pixels of up to 8 channel blocks, otherwise up to 64 pixels of a surface. Two atoms enter it and two leave it
-//! in a cycle, not across the end of a row. The write port takes two atoms a cycle too, and a cycle for each request.
+//! in a cycle, not across the end of a row. The write port takes two atoms a cycle too, across rows, and a cycle for each request.
 //!
-//! RTL: `NV_NVDLA_RUBIK_seq_gen` (requests), `rf_ctrl` (banks), `wr_req` (write port); branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, pipe_p1
-//! and p2 in front of the interface.
+//! RTL: `NV_NVDLA_RUBIK_seq_gen` (requests), `rf_ctrl` and `rf_core` (banks), `wr_req` (write port); branch nvdlav1,
+//! `NV_NVDLA_MCIF_WRITE_IG_bpt.v` behind it.
 
 use super::layer::{Mode, RubikLayer, STEPS};
 use crate::bus::axi::{WriteGatherer, WriteGathering};
@@ -457,7 +457,7 @@ mod tests {
     use crate::nvdla::cube::Ram;
 
     const TIMING: RubikTiming =
-        RubikTiming { output: 8, credits: 80, write_fifo: 4, gathering: None, done_to_interrupt: 11 };
+        RubikTiming { output: 8, credits: 80, gathering: None, next_layer: 2, done_to_interrupt: 11 };
 
     fn layer(mode: Mode, element: usize, width: u32, channels: u32) -> RubikLayer {
         let place =
@@ -466,16 +466,16 @@ mod tests {
         RubikLayer { atom: 32, mode, element, width, height: 1, channels, source, destination }
     }
 
-    /// From the first read of the register file to the last write, and what it takes, if each tile is there at once.
-    fn drained(layer: &RubikLayer) -> u64 {
-        let (mut drain, mut due) = (Drain::new(layer, &TIMING), Vec::new());
+    /// Cycles in which the write port puts a layer's atoms, if each tile is there at once.
+    fn drained(layer: &RubikLayer, timing: &RubikTiming) -> u64 {
+        let (mut drain, mut due) = (Drain::new(layer, timing), Vec::new());
         for tile in tiles(layer) {
-            drain.tile(layer, &tile, 0, &mut due);
+            drain.tile(layer, &tile, (0, 0), &mut due);
         }
         let bytes: u32 = writes(layer).map(|(_, bytes)| bytes).sum();
         assert_eq!(due.len() as u32 * 32, bytes, "one time for each atom written");
         assert!(due.is_sorted());
-        due.last().copied().unwrap_or_default() + 1 - u64::from(TIMING.output)
+        due.last().unwrap() + 1 - due.first().unwrap()
     }
 
     #[test]
@@ -509,16 +509,34 @@ mod tests {
 
     #[test]
     fn the_write_port_takes_a_cycle_for_each_request_and_two_atoms_in_another() {
-        // One request for 64 atoms: a cycle for it and 32 for them, behind the first read.
-        assert_eq!(drained(&layer(Mode::Merge, 1, 64, 32)), 1 + 32);
-        // 32 planes of a pair of atoms.
-        assert_eq!(drained(&layer(Mode::Split, 1, 64, 32)), 32 * 2);
+        // One request for 64 atoms: 32 cycles behind it.
+        assert_eq!(drained(&layer(Mode::Merge, 1, 64, 32), &TIMING), 32);
+        // 32 planes of a pair of atoms, the first one's request before all.
+        assert_eq!(drained(&layer(Mode::Split, 1, 64, 32), &TIMING), 32 * 2 - 1);
     }
 
     #[test]
-    fn an_odd_row_takes_a_whole_read_of_the_register_file() {
-        // Eight pixels of three blocks: two reads each; the port needs 12 cycles for them and one for the request.
+    fn an_odd_row_takes_two_reads_of_the_register_file_but_its_atoms_are_written_in_pairs() {
+        // Eight pixels of three blocks: the last pair waits for the sixteenth read, and the first for its request.
         let contract = layer(Mode::Contract { x: 3, y: 1, block_stride: 0x1000 }, 1, 8, 32);
-        assert_eq!(drained(&contract), 1 + 16);
+        assert_eq!(drained(&contract, &TIMING), 16 - 1);
+        // Nothing but whole atoms in rows of one: a read each, twice as many as pairs.
+        let single = layer(Mode::Contract { x: 1, y: 1, block_stride: 0x1000 }, 1, 16, 32);
+        assert_eq!(drained(&single, &TIMING), 16 - 2);
+    }
+
+    #[test]
+    fn a_line_within_a_beat_of_the_bus_takes_a_cycle_more_for_each_block() {
+        let timing = RubikTiming { gathering: WriteGathering::of_atoms(64, 32), ..TIMING };
+        let blocks = |offset| {
+            let cycles = |width| {
+                let mut layer = layer(Mode::Contract { x: 2, y: 1, block_stride: 0x1000 }, 1, width, 32);
+                layer.destination.base += offset;
+                drained(&layer, &timing)
+            };
+            // Of eight atoms each.
+            (cycles(128) - cycles(64)) / 16
+        };
+        assert_eq!((blocks(0), blocks(32)), (5, 6));
     }
 }
