@@ -405,7 +405,10 @@ impl Drain {
                 let asked = self.file.max(self.reads.room());
                 self.file = asked + 1;
                 // A read's atoms have gone when the next is made.
-                emptied = (asked + 1).max(readable).max(self.reads.next()).max(self.pushes.next().saturating_sub(1));
+                emptied = (asked + 1)
+                    .max(readable)
+                    .max(self.reads.next())
+                    .max(self.pushes.next().saturating_sub(1));
                 self.reads.note(emptied);
                 self.push(emptied + 1, 2.min(atoms - pair));
                 self.pop(layer, due);

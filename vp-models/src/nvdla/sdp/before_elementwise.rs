@@ -25,9 +25,8 @@ struct Registers {
 /// Beats that the operators of BS or BN of nvdlav1 catch: two each of ALU and multiplier, one each of truncation and ReLU (seen: 18 beats in a
 /// stage of twelve registers).
 const NVDLAV1_CAUGHT: u32 = 6;
-/// Those of the ALU, and its registers.
+/// Those that the ALU catches.
 const NVDLAV1_CAUGHT_BY_ALU: u32 = 2;
-const NVDLAV1_ALU: u32 = 5;
 
 impl Registers {
     fn and(self, others: Registers) -> Registers {
@@ -67,7 +66,7 @@ impl Registers {
             None => Registers { without: 1, ..all },
             Some(_) if is_behind_alu => Registers {
                 with_skid: 0,
-                without: all.without - NVDLAV1_ALU,
+                without: all.without - timing::NVDLAV1_ALU,
                 caught: NVDLAV1_CAUGHT - NVDLAV1_CAUGHT_BY_ALU,
             },
             Some(_) => Registers { with_skid: 0, ..all },

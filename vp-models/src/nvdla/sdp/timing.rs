@@ -136,6 +136,9 @@ fn elementwise(ew: &Elementwise) -> u32 {
         + if ew.lut.is_some() { 10 } else { 0 }
 }
 
+/// Registers of the ALU of BS and of BN on nvdlav1 (`NV_NVDLA_SDP_CORE_x.v`, `X_alu`), in front of the multiplier.
+pub(super) const NVDLAV1_ALU: u32 = 5;
+
 /// Returns the cycles by which the operands of each stage, of BS, BN and EW, may come later than the atom's own data: the registers that
 /// data passes before it meets them, less those of the operands (`NV_NVDLA_SDP_core`: data `u_dpin_pack`, `NV_NVDLA_SDP_cmux` and the
 /// stage's `dppack`, operands `u_bs_alu_pack`; each stage waits for both in `NV_NVDLA_SDP_HLS_sync2data`).
@@ -158,7 +161,8 @@ fn operands_later_by_stage(layer: &SdpLayer, registers: i32) -> [i32; 3] {
         };
     let before_bn = registers * i32::from(layer.bs.is_some());
     let before_ew = before_bn + registers * i32::from(layer.bn.is_some());
-    let of_stage = |stage: &Option<Stage>| first(stage.and_then(|stage| stage.operands), 2, 2 + 5);
+    let of_stage =
+        |stage: &Option<Stage>| first(stage.and_then(|stage| stage.operands), 2, 2 + NVDLAV1_ALU as i32);
     let ew = first(layer.ew.and_then(|ew| ew.operands), 3, -1);
     [of_stage(&layer.bs), before_bn + of_stage(&layer.bn), before_ew + ew]
 }
