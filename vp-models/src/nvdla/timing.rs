@@ -134,6 +134,8 @@ pub struct SdpTiming {
     pub elementwise_credits: u32,
     /// Way of atoms from a latency FIFO to the datapath.
     pub packing: Packing,
+    /// The same way of operands.
+    pub operand_packing: Packing,
     /// From the start of an atom to the earliest start of PDP with it, stages not counted.
     pub to_pdp: u32,
     /// Cycles by which the first atom of the next layer can start before a layer's last write address.
@@ -155,6 +157,9 @@ pub struct Packing {
     pub depth: u32,
     /// Atoms that come out of the latency FIFO in a cycle.
     pub atoms_per_cycle: u32,
+    /// Words of 16 elements that the registers behind the lanes hold, if lanes are of such words: of what is written together nothing
+    /// leaves the latency FIFO before it has room. None: two sets of atoms that are used together.
+    pub words_behind: Option<u32>,
 }
 
 /// PDP's shape in time.
@@ -257,6 +262,8 @@ const NVDLAV1_PDP_LATER: u32 = 4;
 /// Registers of BS and of BN of nvdlav1, whatever they bypass: five each of ALU and multiplier, one each of truncation, ReLU and the output
 /// (RTL, `NV_NVDLA_SDP_CORE_x.v`, main_stage_v_4 and chn_out of `X_alu` and `X_mul`, `X_trt`, `X_relu`; `NV_NVDLA_SDP_core.v`, pipe_p8).
 const NVDLAV1_STAGE: u32 = 13;
+/// Way of atoms from SDP's latency FIFOs on `master` and `nv_small` (RTL, `NV_NVDLA_SDP_RDMA_eg`).
+const FOUR_LANES: Packing = Packing { lanes: 4, depth: 1, atoms_per_cycle: 1, words_behind: None };
 /// Sums that CACC of nvdlav1 hands over in a cycle, and from a beat of them at SDP until CSC can use its credit.
 const NVDLAV1_DELIVERED: u32 = 16;
 const NVDLAV1_CREDIT_RETURN: u32 = 10;
@@ -425,8 +432,17 @@ impl Built<'_> {
             elementwise_credits: if tree == RtlTree::Nvdlav1 { 80 * beat } else { operand_credits },
             packing: match tree {
                 // A beat goes to lanes of its own, an atom each (RTL, `NV_NVDLA_SDP_MRDMA_EG_din.v`).
-                RtlTree::Nvdlav1 => Packing { lanes: beat, depth: 4, atoms_per_cycle: beat },
-                _ => Packing { lanes: 4, depth: 1, atoms_per_cycle: 1 },
+                RtlTree::Nvdlav1 => {
+                    Packing { lanes: beat, depth: 4, atoms_per_cycle: beat, words_behind: None }
+                }
+                _ => FOUR_LANES,
+            },
+            operand_packing: match tree {
+                // RTL, `NV_NVDLA_SDP_BRDMA_eg.v`, lat_ecc_rd_prdy; `_EG_ro.v`, rod0_wr_prdy, out_rdy.
+                RtlTree::Nvdlav1 => {
+                    Packing { lanes: beat, depth: 3, atoms_per_cycle: beat, words_behind: Some(3) }
+                }
+                _ => FOUR_LANES,
             },
             // An SDP that is faster than one element a cycle has one more register towards PDP, but on nvdlav1.
             to_pdp: 5 + u32::from(throughput > 1 && tree != RtlTree::Nvdlav1),

@@ -27,11 +27,16 @@ pub(super) struct Shape {
     pub(super) atoms: u64,
     /// Atoms that are used together.
     pub(super) together: usize,
+    /// Words of [`Shape::WORD`] elements that a set of them has, if they are operands.
+    pub(super) words: usize,
     /// Besides them come as many that nobody takes: for so many atoms of data each.
     pub(super) untaken: Option<u64>,
 }
 
 impl Shape {
+    /// Elements of a word.
+    pub(super) const WORD: usize = 16;
+
     /// Number of sets of atoms that are used together.
     pub(super) fn sets(&self) -> u64 {
         self.lines * self.atoms.div_ceil(self.together.max(1) as u64)
@@ -71,6 +76,9 @@ pub(super) struct Feed {
     atom: usize,
     /// Atoms that come in a cycle.
     at_once: usize,
+    /// Atoms of a lane, or words, and the words that the registers behind the lanes hold, if lanes are of words.
+    depth: usize,
+    words_behind: Option<usize>,
     dma: Rc<ReadDma>,
     layers: RefCell<VecDeque<Shape>>,
     layer_added: Event,
@@ -105,6 +113,8 @@ impl Feed {
             cycle,
             atom,
             at_once: packing.atoms_per_cycle.max(1) as usize,
+            depth,
+            words_behind: packing.words_behind.map(|words| words as usize),
             dma,
             layers: RefCell::default(),
             layer_added: sim.work_event(format!("{name}.layer")),
@@ -163,21 +173,37 @@ impl Feed {
         }
     }
 
+    /// Fits the places to a layer whose operands are written as words: returns the atoms that are written together, those of a word for
+    /// each lane. Where a set takes several such writes, each goes to words of its own (RTL, branch nvdlav1, `NV_NVDLA_SDP_ERDMA_eg.v`,
+    /// mode_1bytex1_cnt, mode_2bytex2_mask).
+    fn fit_words(&self, shape: &Shape, words_behind: usize) -> usize {
+        let (lanes, together, words) = (self.lanes.len(), shape.together.max(1), shape.words.max(1));
+        let writes = together.div_ceil(lanes);
+        self.lanes.iter().for_each(|lane| lane.set_depth(self.depth * writes, self.cycle));
+        self.output.set_depth(words_behind / words, self.cycle);
+        (lanes * together).div_ceil(words).min(lanes)
+    }
+
     async fn pack(self: Rc<Self>) {
         // Time from which on the next atoms can be packed, or be written to lanes.
         let mut next = Time::ZERO;
         loop {
             let layer = self.layers.borrow_mut().pop_front();
-            let Some(Shape { ram, lines, atoms, together, untaken }) = layer else {
+            let Some(shape) = layer else {
                 self.layer_added.wait().await;
                 continue;
             };
+            let Shape { ram, lines, atoms, together, words: _, untaken } = shape;
+            let most = self.words_behind.map_or(self.lanes.len(), |words| self.fit_words(&shape, words));
             let stream = self.dma.stream(ram);
             let mut untaken = untaken.map(PartialGroup::new);
             for _ in 0..lines {
                 let mut left = atoms;
                 while left > 0 {
-                    let count = left.min(self.lanes.len() as u64) as usize;
+                    let count = left.min(most as u64) as usize;
+                    if self.words_behind.is_some() {
+                        self.lanes_have_room(count, next).await;
+                    }
                     let mut group = [[0; MAX_ATOM]; MAX_LANES];
                     for together in group[..count].chunks_mut(self.at_once) {
                         self.sim.wait_until(next).await;
@@ -192,9 +218,7 @@ impl Feed {
                         self.stand().await;
                     }
                     // The whole group is written at once, when every lane it uses is free.
-                    for lane in &self.lanes[..count] {
-                        lane.room_from(next).await;
-                    }
+                    self.lanes_have_room(count, next).await;
                     for (lane, &place) in self.lanes.iter().zip(&group[..count]) {
                         lane.put(place);
                     }
@@ -203,6 +227,13 @@ impl Feed {
                     left -= count as u64;
                 }
             }
+        }
+    }
+
+    /// Waits until so many lanes have room, and until `earliest`.
+    async fn lanes_have_room(&self, count: usize, earliest: Time) {
+        for lane in &self.lanes[..count] {
+            lane.room_from(earliest).await;
         }
     }
 
@@ -250,6 +281,8 @@ impl Feed {
             cycle: _,
             atom: _,
             at_once: _,
+            depth: _,
+            words_behind: _,
             dma,
             layers,
             layer_added: _,

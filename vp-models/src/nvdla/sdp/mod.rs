@@ -237,8 +237,7 @@ impl Sdp {
     ) -> Sdp {
         let EngineContext { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
-        let packing = timing.sdp.packing;
-        let input = |name: &str, id, atoms: u32| {
+        let input = |name: &str, id, atoms: u32, packing| {
             let credits = ReadStreamConfig {
                 capacity: atoms * hardware.atom as u32,
                 lines: u32::MAX,
@@ -248,15 +247,15 @@ impl Sdp {
             let dma = ReadDma::new(ports, &name, id, credits);
             Input { feed: Feed::new(sim, &name, cycle, hardware.atom, packing, dma.clone()), dma }
         };
-        let credits = timing.sdp.operand_credits;
+        let (credits, packing) = (timing.sdp.operand_credits, timing.sdp.operand_packing);
         Sdp {
             common: Common::new(around, control, rdma),
             hardware,
             ahead: RefCell::default(),
-            main: input("main", read_id::SDP, timing.sdp.main_credits),
-            bs: input("bs", read_id::SDP_BS, credits),
-            bn: input("bn", read_id::SDP_BN, credits),
-            ew: input("ew", read_id::SDP_EW, timing.sdp.elementwise_credits),
+            main: input("main", read_id::SDP, timing.sdp.main_credits, timing.sdp.packing),
+            bs: input("bs", read_id::SDP_BS, credits, packing),
+            bn: input("bn", read_id::SDP_BN, credits, packing),
+            ew: input("ew", read_id::SDP_EW, timing.sdp.elementwise_credits, packing),
             output: WriteDma::new(
                 ports,
                 "nvdla.sdp",

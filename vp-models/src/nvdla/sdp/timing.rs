@@ -279,16 +279,18 @@ impl Reads {
         let together = operands.group_bytes(layer.lanes()) / layer.atom;
         let repeats = if operands.per_element { 1 } else { u64::from(layer.width) * u64::from(layer.height) };
         let untaken = operands.is_half_taken.then_some(repeats);
+        // Of several cubes each entry is written whole, to twice as many lanes (RTL, branch nvdlav1, `NV_NVDLA_SDP_ERDMA_eg.v`, need_extra_rod).
+        let words = if layer.order.cubes() > 1 { 1 } else { layer.lanes().div_ceil(Shape::WORD) };
         if layer.order != Order::Tiles || !operands.per_element {
             let mut reads = Reads::of(lines(layer, surface, 1), layer.atom, together);
-            reads.shape.untaken = untaken;
+            reads.shape = Shape { words, untaken, ..reads.shape };
             return reads;
         }
         let requests = Box::new(in_order(layer, surface, 0));
         let per_surface = layer.order.runs(layer.width, layer.height).count() as u64;
         let runs = u64::from(layer.surfaces()) * per_surface;
         let atoms = layer.steps() / per_surface.max(1) * u64::from(surface.pixel) / layer.atom as u64;
-        Reads { shape: Shape { ram: surface.ram, lines: runs, atoms, together, untaken }, requests }
+        Reads { shape: Shape { ram: surface.ram, lines: runs, atoms, together, words, untaken }, requests }
     }
 }
 
@@ -311,7 +313,14 @@ pub(super) fn shape(lines: &Lines, atom: usize, together: usize) -> Shape {
     } else {
         (u64::from(lines.surfaces) * u64::from(lines.height), u64::from(lines.width))
     };
-    Shape { ram: lines.surface.ram, lines: count, atoms: pixels * per_pixel, together, untaken: None }
+    Shape {
+        ram: lines.surface.ram,
+        lines: count,
+        atoms: pixels * per_pixel,
+        together,
+        words: 1,
+        untaken: None,
+    }
 }
 
 #[cfg(test)]
