@@ -309,6 +309,13 @@ const THROUGH_FIFO: u64 = 2;
 /// Cycles from the first atom's entry into it to the first request (`NV_NVDLA_RUBIK_wr_req.v`, dbuf_remain, send_cmd).
 const FIRST_REQUEST: u64 = 2;
 
+/// Write requests that wait in front of the write port: in an input register, in a RAM of four and in an output register
+/// (`NV_NVDLA_RUBIK_wrdma_cmd.v`).
+const REQUESTS: usize = 6;
+/// Cycles from a tile's first write request into there until its reads of the register file, whose command comes with it, are asked for
+/// (`NV_NVDLA_RUBIK_seq_gen.v`, rf_rd_cmd_vld; `_rf_rcmd.v`; `_rf_ctrl.v`, rf_rd_cmd_open).
+const REQUEST_TO_READ: u64 = 3;
+
 /// Times at which beats enter the register file.
 pub(super) struct Fill {
     /// Times at which beats leave pipe_p1 in front of the file's RAM.
@@ -367,6 +374,8 @@ pub(super) struct Drain {
     /// The write requests, and the atoms that are left of the present one.
     lines: Box<dyn Iterator<Item = (u64, u32)>>,
     left: u32,
+    /// Times at which the write port takes requests.
+    requests: Last<REQUESTS>,
     interface: Interface,
 }
 
@@ -384,6 +393,7 @@ impl Drain {
             port: 0,
             lines: Box::new(writes(layer)),
             left: 0,
+            requests: Last::new(),
             interface: Interface::new(timing.gathering),
         }
     }
@@ -398,7 +408,7 @@ impl Drain {
         due: &mut Vec<u64>,
     ) -> Freed {
         let (rows, atoms) = tile.rows(layer);
-        self.file = self.file.max(filled);
+        self.file = self.file.max(filled).max(self.requests.room() + REQUEST_TO_READ);
         let mut emptied = 0;
         for _ in 0..rows {
             for pair in (0..atoms).step_by(2) {
@@ -435,7 +445,9 @@ impl Drain {
             {
                 self.left = bytes / layer.atom as u32;
                 let from = if self.popped == 0 { first + FIRST_REQUEST } else { self.port };
-                self.port = self.interface.line(from, address, bytes) + 1;
+                let at = self.interface.line(from, address, bytes);
+                self.requests.note(at);
+                self.port = at + 1;
             }
             let atoms = self.left.clamp(1, 2) as usize;
             let Some(&last) = self.fifo.get(atoms - 1) else { break };
