@@ -18,7 +18,7 @@ pub(super) struct Batch {
     pub(super) sums: Vec<i32>,
     /// Lanes of an atom.
     pub(super) lanes: usize,
-    /// Credits that CSC has taken for an atom.
+    /// Credits that CSC has taken for an atom, if it has.
     pub(super) credits: u32,
     /// Place of the first of several cubes, as CACC knows it: address, bytes from line to line, and from surface to surface.
     pub(super) place: [u32; 3],
@@ -162,7 +162,9 @@ impl Delivery {
         let before = returning.back().map(|before| before.next + before.pace * u64::from(before.credits - 1));
         let next = (from + self.credit_return).max(before.unwrap_or(Time::ZERO));
         let each = self.each.get();
-        returning.push_back(Return { next, pace: pace / u64::from(each), credits: atoms * each });
+        if each > 0 {
+            returning.push_back(Return { next, pace: pace / u64::from(each), credits: atoms * each });
+        }
         drop(returning);
         if self.level.is_watched() {
             (0..u64::from(atoms)).for_each(|atom| self.level.change(next + pace * atom, -1));
@@ -273,7 +275,7 @@ impl Delivery {
         let first = self.taken.get();
         let mut done = true;
         if !*abandoned {
-            self.each.set(batch.credits.max(1));
+            self.each.set(batch.credits);
             taken.lanes = batch.lanes;
             let end = batch.sums.len().min(first + most * batch.lanes);
             done = end == batch.sums.len();

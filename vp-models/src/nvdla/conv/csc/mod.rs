@@ -384,6 +384,16 @@ impl Csc {
         u64::from(layer.packages) * u64::from(cycles + kernels) * block
     }
 
+    /// Returns the credits for an atom of a layer, and the most atoms that there is ever room for. Where the first pixels of all cubes, which wait for
+    /// the second ones, do not fit into the delivery buffer beside a stripe, no credits are taken: it would wait for ever. (nvdlav1, the published
+    /// RTL with several cubes, has room for both.)
+    fn credits(&self, layer: &CscLayer) -> (u32, u32) {
+        let each = self.delivery.credits_of(self.hardware.lanes(layer.precision));
+        let (cubes, most) = (layer.passing.cubes(), self.delivery.capacity(each));
+        let fits = cubes == 1 || cubes + layer.stripe.longest * layer.positions_each() <= most;
+        (if fits { each } else { 0 }, most)
+    }
+
     /// One group of kernels over all positions. With its last package the weights of the next group are loaded, if they have come, so those
     /// of this one do not make it longer (RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v`, wt_max_cycles). Returns the last package.
     async fn stripes(&self, layer: &CscLayer, turn: &KernelTurn, batch: &mut Batch<'_>) -> LastPackage {
@@ -420,8 +430,7 @@ impl Csc {
                 self.occupancy.busy(Datapath::Array, start, last);
                 self.sim.wait_until(last).await;
                 // More than there ever is room for goes in parts.
-                let each = self.delivery.credits_of(self.hardware.lanes(layer.precision));
-                let most = self.delivery.capacity(each);
+                let (each, most) = self.credits(layer);
                 for part in range.clone().step_by(most as usize) {
                     let part = part..range.end.min(part + most);
                     let asked = self.sim.now();
