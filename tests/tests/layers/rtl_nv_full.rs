@@ -106,7 +106,7 @@ fn convolutions_of_nv_full_leave_the_rtls_bytes_in_about_its_cycles() {
     assert!(far.len() * 10 <= errors.len(), "off by more than 5 %: {far:#?}");
 }
 
-/// Layers of all engines, each a sequence of one: drawn when the mechanisms were there that are measured here, and not before.
+/// Layers of all engines, each a sequence of one: drawn when most of the mechanisms were there that are measured here, the second hundred when all were.
 #[test]
 fn layers_of_nv_full_take_the_cycles_of_its_rtl() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/rtl-nv-full-layers.csv");
@@ -134,5 +134,5 @@ fn layers_of_nv_full_take_the_cycles_of_its_rtl() {
     }
     shared::say(&format!("layers of nv_full: {exact} of {all} take the RTL's cycles, {near} are within 1 %"));
     // As many as were measured: a change that loses one looks for its reason.
-    assert!(exact >= 76 && near >= 94, "{exact} take the RTL's cycles, {near} are within 1 %");
+    assert!(exact >= 198 && near >= 200, "{exact} take the RTL's cycles, {near} are within 1 %");
 }

@@ -134,7 +134,7 @@ pub struct SdpTiming {
     pub elementwise_credits: u32,
     /// Way of atoms from a latency FIFO to the datapath.
     pub packing: Packing,
-    /// The same way of operands.
+    /// Way of operands from there.
     pub operand_packing: Packing,
     /// From the start of an atom to the earliest start of PDP with it, stages not counted.
     pub to_pdp: u32,

@@ -427,7 +427,7 @@ impl Drain {
         Freed { free: self.file, emptied }
     }
 
-    /// So many atoms enter the FIFO, from `from` on.
+    /// Has so many atoms enter the FIFO, from `from` on.
     fn push(&mut self, from: u64, atoms: u32) {
         let halves = (0..atoms as usize).map(|atom| (self.pushed + atom) % 2);
         let room = halves.map(|half| self.halves[half].room()).max().unwrap_or_default();

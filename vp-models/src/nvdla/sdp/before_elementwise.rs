@@ -25,7 +25,7 @@ struct Registers {
 /// Beats that the operators of BS or BN of nvdlav1 catch: two each of ALU and multiplier, one each of truncation and ReLU (seen: 18 beats in a
 /// stage of twelve registers).
 const NVDLAV1_CAUGHT: u32 = 6;
-/// Those that the ALU catches.
+/// Beats that the ALU catches.
 const NVDLAV1_CAUGHT_BY_ALU: u32 = 2;
 
 impl Registers {

@@ -49,7 +49,7 @@ pub(super) struct Beat {
 /// FIFO of a client.
 #[derive(Default)]
 struct Fifo {
-    /// Its beats, with the times from which on they can be granted.
+    /// Beats in it, with the times from which on they can be granted.
     beats: VecDeque<(Time, Beat)>,
     /// Times at which the last beats were granted, the newest first.
     granted: [Time; FIFO],
