@@ -110,14 +110,6 @@ impl ReadDma {
     pub(crate) fn take_stalled(&self, counter: usize) -> Time {
         self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled(counter))
     }
-
-    /// Asks for all of some lines, as fast as the stream's room allows.
-    pub(crate) async fn request(&self, lines: Lines) {
-        let stream = self.stream(lines.surface.ram);
-        for (address, bytes) in lines.requests() {
-            stream.request(address, bytes).await;
-        }
-    }
 }
 
 /// One write client of an engine: atoms come out of its pipeline and go to memory in lines.

@@ -32,6 +32,7 @@ mod place;
 pub mod refused;
 pub mod register_variant;
 pub mod registers;
+mod request_queue;
 pub mod rtl_tree;
 pub mod rubik;
 pub mod sdp;

@@ -177,8 +177,11 @@ pub struct PdpTiming {
     pub credits_later: u32,
     /// Requests of the read DMA that may be under way.
     pub lines: u32,
-    /// Atoms read out of it ahead of the datapath.
-    pub read_ahead: u32,
+    /// From a line's beginning in the datapath until the read address that uses the place of its request, unless that place comes back as the
+    /// room of an atom does.
+    pub request_return: Option<u32>,
+    /// FIFOs of atoms read out of it ahead of the datapath.
+    pub read_ahead: ReadAhead,
     /// From the end of the last input atom's slot until the layer is done, if its input is from memory: it is
     /// not done before all is read.
     pub input_to_done: u32,
@@ -186,6 +189,19 @@ pub struct PdpTiming {
     pub next_layer: u32,
     /// From the start of a layer's last input atom until the read DMA's first address of the next layer.
     pub next_read: u32,
+}
+
+/// FIFOs between PDP's latency FIFO and its datapath.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadAhead {
+    /// Number of FIFOs, one for each atom of a beat of the bus.
+    pub lanes: u32,
+    /// Atoms of each, with those of the registers behind, while the datapath takes them.
+    pub depth: u32,
+    /// Atoms that these registers hold more between two layers.
+    pub between: u32,
+    /// From an atom's entering the datapath until its place can be used again.
+    pub back: u32,
 }
 
 /// CDP's shape in time.
@@ -472,12 +488,26 @@ impl Built<'_> {
             credits_later: u32::from(self.tree != RtlTree::NvSmall),
             // RTL: depth of `NV_NVDLA_PDP_RDMA_cq`, and the request whose atoms are being taken.
             lines: if self.tree == RtlTree::Master { 257 } else { 17 },
-            read_ahead: if self.tree == RtlTree::Master { 32 } else { 4 * self.beat() },
+            // RTL, nvdlav1: the queue is read a cycle before the line's first element (`NV_NVDLA_PDP_RDMA_eg`, tran_accept), ten before the
+            // address. Elsewhere it was not looked at.
+            request_return: (self.tree == RtlTree::Nvdlav1).then_some(20),
+            read_ahead: self.pdp_read_ahead(cycles_per_atom),
             // Seen where no window reads the last input; RTL: `NV_NVDLA_PDP_wdma`, waiting_rdma.
             input_to_done: 8 + self.fifo(),
             next_layer: 11 + self.later(),
-            // Seen; of it 12 are from the last element to the address (`NV_NVDLA_PDP_rdma`, dp2reg_done, op_load). On master as CDP's.
-            next_read: 20 + 2 * self.fifo() + cycles_per_atom,
+            // Seen; of it 12 are from the last element to the address (`NV_NVDLA_PDP_rdma`, dp2reg_done, op_load), on nvdlav1 13. On master as
+            // CDP's.
+            next_read: 20 + 2 * self.fifo() + cycles_per_atom + u32::from(self.tree == RtlTree::Nvdlav1),
+        }
+    }
+
+    /// The FIFOs of `NV_NVDLA_PDP_RDMA_eg` (`NV_NVDLA_PDP_RDMA_ro_fifo`), with the register behind.
+    fn pdp_read_ahead(self, cycles_per_atom: u32) -> ReadAhead {
+        match self.tree {
+            RtlTree::NvSmall => ReadAhead { lanes: 1, depth: 4 + 1, between: 1, back: 1 },
+            RtlTree::Master => ReadAhead { lanes: 1, depth: 32 + 1, between: 1, back: 1 },
+            // An atom lies in the FIFOs of its parts; its place is free behind the last of these (ro0_wr_rdy, ro1_wr_rdy).
+            RtlTree::Nvdlav1 => ReadAhead { lanes: self.beat(), depth: 4, between: 0, back: cycles_per_atom },
         }
     }
 

@@ -23,6 +23,7 @@ use super::glb::InterruptSource;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
 use super::registers::{Group, cdp as reg, cdp_rdma as rdma_reg};
+use super::request_queue::RequestQueue;
 use crate::bus::DelayLine;
 use crate::bus::axi::ReadStreamConfig;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
@@ -43,9 +44,8 @@ pub(crate) struct Cdp {
     /// Times from which the free places between the latency FIFO and the datapath may be used, of each atom of a beat.
     places: RefCell<Vec<VecDeque<Time>>>,
     freed: Event,
-    /// Times from which the free places of requests may be used, where they do not come back as the room of atoms does.
-    lines: RefCell<VecDeque<Time>>,
-    line_freed: Event,
+    /// Queue of requests, where its places do not come back as the room of atoms does.
+    requests: Option<RequestQueue>,
     /// Time at which the last input element of each layer enters the datapath.
     taken: DelayLine<Time>,
     output: Rc<WriteDma>,
@@ -80,7 +80,9 @@ impl Engine for Cdp {
         let stream = self.input.stream(layer.source.ram);
         let request = async {
             for (address, bytes) in timing::lines(layer, layer.source) {
-                self.line().await;
+                if let Some(requests) = &self.requests {
+                    requests.enter().await;
+                }
                 stream.request(address, bytes).await;
             }
         };
@@ -170,8 +172,10 @@ impl Cdp {
                 timing.cdp.beat as usize
             ]),
             freed: sim.event("nvdla.cdp.spread.freed"),
-            lines: RefCell::new(vec![Time::ZERO; timing.cdp.lines as usize].into()),
-            line_freed: sim.event("nvdla.cdp_rdma.line.freed"),
+            requests: timing
+                .cdp
+                .line_return
+                .map(|_| RequestQueue::new(sim, "nvdla.cdp_rdma.requests", timing.cdp.lines)),
             taken: DelayLine::new(sim, "nvdla.cdp_rdma.taken", Time::ZERO),
             output: WriteDma::new(
                 ports,
@@ -204,22 +208,10 @@ impl Cdp {
         self.freed.notify_delta();
     }
 
-    /// Waits for the place of a request, and takes it.
-    async fn line(&self) {
-        while self.common.timing.cdp.line_return.is_some() {
-            let free = self.lines.borrow_mut().pop_front();
-            match free {
-                Some(free) => return self.common.sim.wait_until(free).await,
-                None => self.line_freed.wait().await,
-            }
-        }
-    }
-
     /// Gives back the place of a transfer's request, which leaves the queue when the transfer before has entered the datapath, at `entered`.
     fn free_line(&self, entered: Time) {
-        if let Some(cycles) = self.common.timing.cdp.line_return {
-            self.lines.borrow_mut().push_back(entered + self.common.cycles(cycles));
-            self.line_freed.notify_delta();
+        if let (Some(requests), Some(cycles)) = (&self.requests, self.common.timing.cdp.line_return) {
+            requests.leave(entered + self.common.cycles(cycles));
         }
     }
 
@@ -408,26 +400,13 @@ impl<'a> Block<'a> {
 
 impl Remembers for Cdp {
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Cdp {
-            common,
-            hardware: _,
-            input,
-            spread,
-            arrived: _,
-            places,
-            freed: _,
-            lines,
-            line_freed: _,
-            taken,
-            output,
-        } = self;
+        let Cdp { common, hardware: _, input, spread, arrived: _, places, freed: _, requests, taken, output } =
+            self;
         common.checkpoint(at)?;
         input.checkpoint(at)?;
         at.at_rest(spread.borrow().is_empty(), "atoms wait for CDP")?;
         at.fixed(&mut places.borrow_mut())?;
-        at.place(lines)?;
-        let all = self.common.timing.cdp.lines as usize;
-        at.check(lines.borrow().len() == all, "requests of CDP are under way")?;
+        requests.iter().try_for_each(|requests| requests.checkpoint(at))?;
         taken.checkpoint(at)?;
         output.checkpoint(at)
     }

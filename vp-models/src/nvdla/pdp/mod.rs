@@ -16,7 +16,7 @@ use self::timing::Slots;
 use self::unread::Unread;
 use super::control::Control;
 use super::cube::Cube;
-use super::dma::{MAX_ATOM, Passed, ReadDma, WriteDma};
+use super::dma::{Lines, MAX_ATOM, Passed, ReadDma, WriteDma};
 use super::engine::{Common, Engine, EngineContext, Streamed};
 use super::float::SpecialCounts;
 use super::glb::InterruptSource;
@@ -24,12 +24,14 @@ use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
 use super::refused::Refused;
 use super::registers::{Group, pdp as reg, pdp_rdma as rdma_reg};
-use super::timing::PdpTiming;
+use super::request_queue::RequestQueue;
+use super::timing::{PdpTiming, ReadAhead};
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use crate::bus::{DelayLine, Handoff};
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::{Datapath, Work};
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 use vp_core::{Event, Time, join};
 
@@ -51,8 +53,11 @@ pub(crate) struct Pdp {
     common: Common<PdpLayer>,
     hardware: Hardware,
     input: Rc<ReadDma>,
-    /// Atoms read out of the latency FIFO, ahead of the datapath.
-    ahead: Handoff<Passed>,
+    /// Queue of requests, where its places do not come back as the room of atoms does.
+    requests: Option<RequestQueue>,
+    /// Atoms read out of the latency FIFO, ahead of the datapath: a FIFO for each atom of a beat of the bus (RTL, branch nvdlav1,
+    /// `NV_NVDLA_PDP_RDMA_eg.v`, ro0 to ro3 and ro4 to ro7).
+    ahead: Vec<Handoff<Passed>>,
     /// Atoms that come on the fly from SDP.
     from_sdp: Rc<Handoff<Passed>>,
     /// Of these, what comes behind a layer's last output.
@@ -94,15 +99,22 @@ impl Engine for Pdp {
     async fn fetch(&self, layer: &PdpLayer) {
         let PdpSource::Memory(source) = layer.source else { return };
         let stream = self.input.stream(source.ram);
-        let atoms: u64 = timing::reads(layer, source)
-            .map(|lines| u64::from(lines.width) * u64::from(lines.height) * u64::from(lines.surfaces))
-            .sum();
         let request = async {
-            for lines in timing::reads(layer, source) {
-                self.input.request(lines).await;
+            for (address, bytes) in timing::reads(layer, source).flat_map(Lines::requests) {
+                if let Some(requests) = &self.requests {
+                    requests.enter().await;
+                }
+                stream.request(address, bytes).await;
             }
         };
-        join(request, self.take_read(stream, atoms)).await;
+        let take = async {
+            for lines in timing::reads(layer, source) {
+                for _ in 0..u64::from(lines.height) * u64::from(lines.surfaces) {
+                    self.take_line(stream, lines.width).await;
+                }
+            }
+        };
+        join(request, take).await;
         let last = self.started.next().await;
         let next = self.common.cycles(self.common.timing.pdp.next_read);
         self.common.sim.wait_until(last + next).await;
@@ -155,9 +167,13 @@ impl Engine for Pdp {
     }
 
     async fn discard(&self, layer: &PdpLayer) {
-        for _ in input_atoms(layer) {
-            self.ahead.ready().await;
-            self.ahead.take();
+        for InputAtom { column, .. } in input_atoms(layer) {
+            let lane = self.lane(column);
+            lane.ready().await;
+            lane.take();
+            if column == 0 {
+                self.begin_request(self.common.sim.now());
+            }
         }
         self.started.push(self.common.sim.now());
     }
@@ -188,15 +204,23 @@ impl Pdp {
         let hardware = Hardware::from(config);
         let credits = ReadStreamConfig {
             capacity: timing.pdp.credits * hardware.atom as u32,
-            lines: timing.pdp.lines,
+            lines: if timing.pdp.request_return.is_some() { u32::MAX } else { timing.pdp.lines },
             credit_return: cycle * u64::from(timing.credit_return + timing.pdp.credits_later),
         };
-        let depth = timing.pdp.read_ahead as usize + 1;
+        let back = cycle * u64::from(timing.pdp.read_ahead.back);
+        let lane = |lane| {
+            let depth = timing.pdp.read_ahead.depth as usize;
+            Handoff::new(sim, format!("nvdla.pdp.ahead{lane}"), depth, cycle, back)
+        };
         Pdp {
             common: Common::new(around, control, rdma),
             hardware,
             input: ReadDma::new(ports, "nvdla.pdp_rdma", read_id::PDP, credits),
-            ahead: Handoff::new(sim, "nvdla.pdp.ahead", depth, cycle, Time::ZERO),
+            requests: timing
+                .pdp
+                .request_return
+                .map(|_| RequestQueue::new(sim, "nvdla.pdp_rdma.requests", timing.pdp.lines)),
+            ahead: (0..timing.pdp.read_ahead.lanes).map(lane).collect(),
             unread: Unread::new(sim, cycle * u64::from(timing.pdp.cycles_per_atom), from_sdp.clone()),
             from_sdp,
             left_behind: RefCell::default(),
@@ -212,19 +236,38 @@ impl Pdp {
         }
     }
 
-    /// Between two layers from memory the register in front of the datapath holds an atom more (RTL, `NV_NVDLA_PDP_CORE_preproc.v`).
-    fn read_ahead(&self, more: usize) {
-        let depth = self.common.timing.pdp.read_ahead as usize + more;
-        self.ahead.set_depth(depth, self.common.cycle);
+    /// Gives back the place of a request, whose line the datapath begins at `begun`.
+    fn begin_request(&self, begun: Time) {
+        if let (Some(requests), Some(cycles)) = (&self.requests, self.common.timing.pdp.request_return) {
+            requests.leave(begun + self.common.cycles(cycles));
+        }
     }
 
-    /// Takes atoms out of the latency FIFO, one a cycle; the datapath sees them a cycle later.
-    async fn take_read(&self, stream: &ReadStream, atoms: u64) {
-        for index in 0..atoms {
-            let mut atom = [0; MAX_ATOM];
-            self.ahead.room().await;
-            stream.take(&mut atom[..self.hardware.atom]).await;
-            self.ahead.put(Passed { atom, last: index + 1 == atoms, abandoned: false });
+    /// Returns the FIFO of an atom, by its place in its line: a request's data is told of in beats from its first atom on.
+    fn lane(&self, column: u32) -> &Handoff<Passed> {
+        &self.ahead[column as usize % self.ahead.len()]
+    }
+
+    /// Between two layers from memory the register in front of the datapath holds an atom more (RTL, `NV_NVDLA_PDP_CORE_preproc.v`), but on nvdlav1,
+    /// where it holds a part of one.
+    fn read_ahead(&self, between_layers: bool) {
+        let ReadAhead { depth, back, between, .. } = self.common.timing.pdp.read_ahead;
+        let depth = depth + if between_layers { between } else { 0 };
+        self.ahead.iter().for_each(|lane| lane.set_depth(depth as usize, self.common.cycles(back)));
+    }
+
+    /// Takes a line out of the latency FIFO, a beat a cycle, when all its atoms have room; the datapath sees them a cycle later.
+    async fn take_line(&self, stream: &ReadStream, width: u32) {
+        for first in (0..width).step_by(self.ahead.len()) {
+            let lanes = &self.ahead[..self.ahead.len().min((width - first) as usize)];
+            for lane in lanes {
+                lane.room().await;
+            }
+            for lane in lanes {
+                let mut atom = [0; MAX_ATOM];
+                stream.take(&mut atom[..self.hardware.atom]).await;
+                lane.put(Passed { atom, last: false, abandoned: false });
+            }
             self.common.sim.wait(self.common.cycle).await;
         }
     }
@@ -233,10 +276,6 @@ impl Pdp {
     async fn pool(&self, layer: &PdpLayer) -> Counters {
         let Common { sim, timing, cycle, occupancy, skips_arithmetic, .. } = &self.common;
         let pace = self.common.cycles(timing.pdp.cycles_per_atom);
-        let source = match layer.source {
-            PdpSource::Memory(_) => &self.ahead,
-            PdpSource::Sdp => &*self.from_sdp,
-        };
         let atom = self.hardware.atom;
         let is_float = layer.precision == Precision::Fp16;
         let later = match layer.method {
@@ -267,13 +306,21 @@ impl Pdp {
         let all = inputs.iter().sum::<u64>() * planes(layer.vertical.input);
         let mut left = results.iter().sum::<u64>() * planes(layer.vertical.output);
         let mut taken = 0;
-        for (surface, x, y) in input_atoms(layer) {
+        for InputAtom { surface, x, y, column, is_last_of_line } in input_atoms(layer) {
+            let source = match layer.source {
+                PdpSource::Memory(_) => self.lane(column),
+                PdpSource::Sdp => &*self.from_sdp,
+            };
             let room = self.output.begins(begin, latency, sim).await;
             source.ready().await;
             let there = source.since().unwrap_or(sim.now());
             let mut start = early.start(there, sim.now()).max(room);
-            if std::mem::take(&mut first) && layer.source != PdpSource::Sdp {
-                self.read_ahead(0);
+            let from_memory = layer.source != PdpSource::Sdp;
+            if first && from_memory {
+                self.begin_request(there);
+            }
+            if std::mem::take(&mut first) && from_memory {
+                self.read_ahead(false);
                 // The first one finds the register between FIFO and datapath empty, unless it has come while the layer before was under way.
                 if there >= self.common.free() {
                     start += *cycle;
@@ -286,15 +333,18 @@ impl Pdp {
             sim.wait_until(slot).await;
             let Some(Passed { atom: input_atom, abandoned, .. }) = source.take() else { break };
             taken += 1;
-            if taken == all && layer.source != PdpSource::Sdp {
+            if taken == all && from_memory {
                 self.started.push(slot);
+            } else if is_last_of_line && from_memory {
+                // The queue is read with a line's last element, whatever has come of the next (RTL, `NV_NVDLA_PDP_RDMA_eg.v`, tran_rdy).
+                self.begin_request(slot + pace.since(*cycle));
             }
             if abandoned {
                 self.common.control.warn("layer ended early: SDP's, which should feed it, was refused");
                 self.output.abandon();
                 break;
             }
-            if is_float && layer.source != PdpSource::Sdp {
+            if is_float && from_memory {
                 counters.read += SpecialCounts::of(&input_atom[..atom]);
             }
             input.atom_mut(surface, x, y).copy_from_slice(&input_atom[..atom]);
@@ -315,7 +365,7 @@ impl Pdp {
                 break;
             }
         }
-        self.read_ahead(1);
+        self.read_ahead(true);
         self.leave_behind(layer);
         counters
     }
@@ -351,10 +401,28 @@ impl Pdp {
     }
 }
 
+/// An atom of a layer's input, and its place in its strip's line.
+struct InputAtom {
+    surface: u32,
+    x: u32,
+    y: u32,
+    column: u32,
+    is_last_of_line: bool,
+}
+
 /// The input atoms of a layer in the order in which they come: strip, surface, line, column.
-fn input_atoms(layer: &PdpLayer) -> impl Iterator<Item = (u32, u32, u32)> + use<> {
+fn input_atoms(layer: &PdpLayer) -> impl Iterator<Item = InputAtom> + use<> {
     let (surfaces, height) = (layer.surfaces(), layer.vertical.input);
-    layer.strips().flat_map(move |strip| raster(surfaces, height, strip.input))
+    layer.strips().flat_map(move |strip| {
+        let Range { start: first, end } = strip.input;
+        raster(surfaces, height, strip.input).map(move |(surface, x, y)| InputAtom {
+            surface,
+            x,
+            y,
+            column: x - first,
+            is_last_of_line: x + 1 == end,
+        })
+    })
 }
 
 /// The output atoms of a layer in the order in which they are made.
@@ -363,11 +431,7 @@ fn output_atoms(layer: &PdpLayer) -> impl Iterator<Item = (u32, u32, u32)> + use
     layer.strips().flat_map(move |strip| raster(surfaces, height, strip.output))
 }
 
-fn raster(
-    surfaces: u32,
-    height: u32,
-    columns: std::ops::Range<u32>,
-) -> impl Iterator<Item = (u32, u32, u32)> {
+fn raster(surfaces: u32, height: u32, columns: Range<u32>) -> impl Iterator<Item = (u32, u32, u32)> {
     (0..surfaces).flat_map(move |surface| {
         let columns = columns.clone();
         (0..height).flat_map(move |y| columns.clone().map(move |x| (surface, x, y)))
@@ -381,6 +445,7 @@ impl Remembers for Pdp {
             common,
             hardware: _,
             input,
+            requests,
             ahead,
             from_sdp: _,
             unread,
@@ -391,7 +456,8 @@ impl Remembers for Pdp {
         } = self;
         common.checkpoint(at)?;
         input.checkpoint(at)?;
-        ahead.checkpoint(at)?;
+        requests.iter().try_for_each(|requests| requests.checkpoint(at))?;
+        ahead.iter().try_for_each(|lane| lane.checkpoint(at))?;
         unread.checkpoint(at)?;
         at.place(left_behind)?;
         started.checkpoint(at)?;
