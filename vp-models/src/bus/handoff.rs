@@ -18,13 +18,16 @@ pub struct Handoff<T> {
     /// Times at which the free places may be used.
     places: RefCell<VecDeque<Time>>,
     items: RefCell<VecDeque<(Time, T)>>,
-    /// True if somebody waits for an item, for a place, or for all items to be taken: the events are for these, and come when the wait is over.
+    /// Time at which the last item was taken.
+    taken_at: Cell<Time>,
+    /// True if somebody waits for an item, or for a place, and the number of items that may be left for who waits for the others to be taken: the
+    /// events are for these, and come when the wait is over.
     awaits_item: Cell<bool>,
     awaits_place: Cell<bool>,
-    awaits_all: Cell<bool>,
+    awaits_left: Cell<Option<usize>>,
     put: Event,
     taken: Event,
-    all_taken: Event,
+    few_left: Event,
 }
 
 impl<T> Handoff<T> {
@@ -38,12 +41,13 @@ impl<T> Handoff<T> {
             depth: Cell::new(depth.max(1)),
             places: RefCell::new(vec![Time::ZERO; depth.max(1)].into()),
             items: RefCell::default(),
+            taken_at: Cell::new(Time::ZERO),
             awaits_item: Cell::default(),
             awaits_place: Cell::default(),
-            awaits_all: Cell::default(),
+            awaits_left: Cell::default(),
             put: sim.event(format!("{name}.put")),
             taken: sim.event(format!("{name}.taken")),
-            all_taken: sim.event(format!("{name}.taken")),
+            few_left: sim.event(format!("{name}.taken")),
         }
     }
 
@@ -107,12 +111,13 @@ impl<T> Handoff<T> {
         }
     }
 
-    /// Waits until all items have been taken.
-    pub async fn emptied(&self) {
-        while !self.items.borrow().is_empty() {
-            self.awaits_all.set(true);
-            self.all_taken.wait().await;
+    /// Waits until all items but `most` have been taken; tells when the last one was, if just as many are left.
+    pub async fn left(&self, most: usize) -> Option<Time> {
+        while self.items.borrow().len() > most {
+            self.awaits_left.set(Some(most));
+            self.few_left.wait().await;
         }
+        (self.items.borrow().len() == most).then(|| self.taken_at.get())
     }
 
     /// The time since which the oldest item can be taken, if there is one.
@@ -123,6 +128,7 @@ impl<T> Handoff<T> {
     /// Takes the oldest item, if [`Handoff::ready`] has found one.
     pub fn take(&self) -> Option<T> {
         let (_, item) = self.items.borrow_mut().pop_front()?;
+        self.taken_at.set(self.sim.now());
         let mut places = self.places.borrow_mut();
         if places.len() + self.items.borrow().len() < self.depth.get() {
             places.push_back(self.sim.now() + self.backward.get());
@@ -133,8 +139,10 @@ impl<T> Handoff<T> {
             }
         }
         drop(places);
-        if self.items.borrow().is_empty() && self.awaits_all.take() {
-            self.all_taken.notify_delta();
+        let left = self.items.borrow().len();
+        if self.awaits_left.get().is_some_and(|most| left <= most) {
+            self.awaits_left.take();
+            self.few_left.notify_delta();
         }
         Some(item)
     }
@@ -142,7 +150,7 @@ impl<T> Handoff<T> {
 
 impl<T> Handoff<T> {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        // Who waits begins to wait anew.
+        // Who waits begins to wait anew. What was taken in a layer before does not count.
         let Handoff {
             sim: _,
             forward: _,
@@ -150,12 +158,13 @@ impl<T> Handoff<T> {
             depth,
             places,
             items,
+            taken_at: _,
             awaits_item: _,
             awaits_place: _,
-            awaits_all: _,
+            awaits_left: _,
             put: _,
             taken: _,
-            all_taken: _,
+            few_left: _,
         } = self;
         at.at_rest(items.borrow().is_empty(), "something is in a FIFO between two stages")?;
         at.cell(backward)?;

@@ -15,31 +15,50 @@ use vp_core::Time;
 
 /// Registers that the beats of an atom pass one behind the other.
 #[derive(Clone, Copy, Default)]
-struct Registers {
-    with_skid: u32,
-    without: u32,
+pub(super) struct Registers {
+    pub(super) with_skid: u32,
+    pub(super) without: u32,
     /// Beats that are held beside these where nothing moves on.
-    caught: u32,
+    pub(super) caught: u32,
+    /// Number of places, skid buffers not counted, in front of which a beat waits a cycle more than behind them.
+    pub(super) catching: u32,
 }
 
-/// Beats that the operators of BS or BN of nvdlav1 catch: two each of ALU and multiplier, one each of truncation and ReLU (seen: 18 beats in a
-/// stage of twelve registers).
-const NVDLAV1_CAUGHT: u32 = 6;
-/// Beats that the ALU catches.
+/// Operators of BS or BN of nvdlav1, which each catch a beat in front of them (`NV_NVDLA_SDP_CORE_x.v`, `chn_*_in_wait_dp` of `X_alu`,
+/// `X_mul`, `X_trt` and `X_relu`).
+const NVDLAV1_OPERATORS: u32 = 4;
+/// Beats that they catch, with those in the pipes of one place between them (`chn_alu_out_cns_pipe`, `chn_mul_out_cns_pipe`,
+/// `chn_trt_out_cns_pipe`).
+const NVDLAV1_CAUGHT: u32 = NVDLAV1_OPERATORS + 3;
+/// Beats in front of the ALU and in the pipe behind it.
 const NVDLAV1_CAUGHT_BY_ALU: u32 = 2;
 
 impl Registers {
-    fn and(self, others: Registers) -> Registers {
+    pub(super) fn and(self, others: Registers) -> Registers {
         Registers {
             with_skid: self.with_skid + others.with_skid,
             without: self.without + others.without,
             caught: self.caught + others.caught,
+            catching: self.catching + others.catching,
         }
     }
 
     /// Returns the number of beats that they hold.
-    fn held(self) -> u32 {
+    pub(super) fn held(self) -> u32 {
         2 * self.with_skid + self.without + self.caught
+    }
+
+    /// Returns the cycles from a beat's leaving the last of them until one can enter the first, where they are full.
+    pub(super) fn backward(self) -> u32 {
+        self.with_skid + self.catching
+    }
+
+    /// Returns those from SDP's input to EW, or what is behind it.
+    pub(super) fn before_elementwise(layer: &SdpLayer, timing: &SdpTiming) -> Registers {
+        // Multiplexers: pipe_p2, and pipe_p1 of what comes from the accumulator (`NV_NVDLA_SDP_cmux`).
+        let with_skid = 1 + u32::from(layer.source == SdpSource::Accumulator);
+        let [bs, bn] = [&layer.bs, &layer.bn].map(|stage| Registers::of(stage, timing));
+        Registers { with_skid, ..Registers::default() }.and(bs).and(bn)
     }
 
     /// Returns the registers of BS or BN: the first and the last, which pack and unpack, have no skid buffer. On nvdlav1 only the first has one
@@ -50,7 +69,12 @@ impl Registers {
             (Some(_), None) => {
                 Registers { with_skid: timing::registers(stage) - 2, without: 2, ..Registers::default() }
             }
-            (Some(_), Some(all)) => Registers { with_skid: 1, without: all - 1, caught: NVDLAV1_CAUGHT },
+            (Some(_), Some(all)) => Registers {
+                with_skid: 1,
+                without: all - 1,
+                caught: NVDLAV1_CAUGHT,
+                catching: NVDLAV1_OPERATORS,
+            },
         }
     }
 
@@ -68,6 +92,7 @@ impl Registers {
                 with_skid: 0,
                 without: all.without - timing::NVDLAV1_ALU,
                 caught: NVDLAV1_CAUGHT - NVDLAV1_CAUGHT_BY_ALU,
+                ..all
             },
             Some(_) => Registers { with_skid: 0, ..all },
         })
@@ -99,15 +124,13 @@ impl BeforeElementwise {
         layer.ew.as_ref()?;
         let beats = timing::pace(layer, timing).max(1);
         let each = timing::cycles_per_atom(layer, timing) / beats;
-        // Multiplexers: pipe_p2, and pipe_p1 of what comes from the accumulator (`NV_NVDLA_SDP_cmux`).
-        let with_skid = 1 + u32::from(layer.source == SdpSource::Accumulator);
-        let (bs, bn) = (Registers::of(&layer.bs, timing), Registers::of(&layer.bn, timing));
+        let bn = Registers::of(&layer.bn, timing);
         let of_bs = Registers::behind_operands(&layer.bs, timing).map(|rest| rest.and(bn));
         (each > 1).then(|| BeforeElementwise {
             cycle,
             beats,
             each,
-            all: Registers { with_skid, ..Registers::default() }.and(bs).and(bn),
+            all: Registers::before_elementwise(layer, timing),
             operands: Registers::behind_operands(&layer.bn, timing).or(of_bs),
             taken: VecDeque::new(),
             met: Time::ZERO,
@@ -145,7 +168,7 @@ impl BeforeElementwise {
         let held = registers.held().max(self.beats - 1) - (self.beats - 1);
         let (atoms, beat) = (held.div_ceil(self.beats).max(1), (self.beats - held % self.beats) % self.beats);
         let Some(index) = self.taken.len().checked_sub(atoms as usize) else { return Time::ZERO };
-        let passing = registers.with_skid + registers.without + registers.with_skid;
+        let passing = registers.with_skid + registers.without + registers.backward();
         let later = beat * self.each + passing;
         self.taken[index] + self.cycle * u64::from(later.saturating_sub(self.beats - 1))
     }
@@ -179,7 +202,7 @@ mod tests {
     fn slowly(waiting: &BeforeElementwise, atoms: usize) -> Vec<u64> {
         let registers = waiting.all;
         let forward = u64::from(registers.with_skid + registers.without);
-        let backward = u64::from(registers.with_skid);
+        let backward = u64::from(registers.backward());
         let held = registers.held() as usize;
         let (beats, each) = (waiting.beats as usize, u64::from(waiting.each));
         let (mut entered, mut taken): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
@@ -197,10 +220,15 @@ mod tests {
     #[test]
     fn atoms_start_as_the_beats_of_the_registers_do() {
         for (beats, each) in [(1, 2), (2, 4), (4, 2), (8, 2)] {
-            for (with_skid, without, caught) in
-                [(1, 0, 0), (2, 0, 0), (2, 2, 0), (5, 2, 0), (9, 4, 0), (3, 12, 6)]
-            {
-                let registers = Registers { with_skid, without, caught };
+            for (with_skid, without, caught, catching) in [
+                (1, 0, 0, 0),
+                (2, 0, 0, 0),
+                (2, 2, 0, 0),
+                (5, 2, 0, 0),
+                (9, 4, 0, 0),
+                (3, 12, NVDLAV1_CAUGHT, NVDLAV1_OPERATORS),
+            ] {
+                let registers = Registers { with_skid, without, caught, catching };
                 if registers.held() < beats {
                     continue;
                 }
@@ -217,8 +245,8 @@ mod tests {
     /// nv_large with data of CACC's, BN with a factor: 33 cycles ahead, and its factors 25 (measured, with the cycle that operands take more).
     #[test]
     fn as_on_nv_large() {
-        let all = Registers { with_skid: 5, without: 2, caught: 0 };
-        let operands = Some(Registers { with_skid: 3, without: 1, caught: 0 });
+        let all = Registers { with_skid: 5, without: 2, ..Registers::default() };
+        let operands = Some(Registers { with_skid: 3, without: 1, ..Registers::default() });
         let seen = pass(of(2, 4, all, operands), 35);
         let &(start, taken, operands) = seen.last().unwrap();
         assert_eq!((taken, taken - start, taken - operands), (34 * 8, 33, 26));
@@ -227,7 +255,8 @@ mod tests {
     /// nv_full with data of CACC's and BS: its beats were taken in each cycle from 726 to 752, then in 756, 760, 764.
     #[test]
     fn as_on_nv_full() {
-        let all = Registers { with_skid: 3, without: 12, caught: 6 };
+        let all =
+            Registers { with_skid: 3, without: 12, caught: NVDLAV1_CAUGHT, catching: NVDLAV1_OPERATORS };
         let starts: Vec<u64> = pass(of(2, 4, all, None), 16).iter().map(|atom| 726 + atom.0).collect();
         assert_eq!(starts[11..], [748, 750, 755, 763, 771]);
     }

@@ -163,8 +163,8 @@ impl Engine for Sdp {
             Destination::Memory(_) => last.since(self.common.cycles(timing.next_layer)),
         };
         let is_unwritten = match layer.destination {
-            // Where a beat goes into PDP's FIFOs, SDP is done before PDP has taken it: not modelled.
-            Destination::Pooling => timing.beat_in_pdp == 1,
+            // Where a beat goes into PDP's FIFOs, SDP is done before PDP has taken it: modelled on nvdlav1 alone.
+            Destination::Pooling => timing.beat_in_pdp == 1 || timing.stage_registers.is_some(),
             Destination::Memory(_) => !layer.has_output(),
         };
         let interrupt = next + self.common.cycles(TO_UNWRITTEN_INTERRUPT);

@@ -7,7 +7,7 @@ use super::compute::Datapath;
 use super::layer::{Destination, SdpLayer, SdpSource};
 use super::lut::Tables;
 use super::operands::StageOperands;
-use super::timing::{self, ToPooling};
+use super::timing::{self, LeftForPooling, ToPooling};
 use crate::bus::axi::Begin;
 use crate::nvdla::dma::{Atom, MAX_ATOM, Passed};
 use crate::nvdla::engine::PrefetchedLayer;
@@ -78,8 +78,9 @@ impl<'a> Pass<'a> {
         let common = &sdp.common;
         let timing = &common.timing;
         let waiting = match layer.destination {
-            Destination::Memory(_) => BeforeElementwise::of(layer, &timing.sdp, common.cycle),
-            Destination::Pooling => None,
+            // How long atoms stand in front of it where PDP stands was looked at on nvdlav1 alone.
+            Destination::Pooling if timing.sdp.stage_registers.is_none() => None,
+            _ => BeforeElementwise::of(layer, &timing.sdp, common.cycle),
         };
         let pace = match &waiting {
             Some(_) => timing::pace(layer, &timing.sdp),
@@ -328,7 +329,7 @@ impl<'a> Pass<'a> {
                 Destination::Pooling => {
                     let mut passed = Passed { atom: [0; MAX_ATOM], last, abandoned: false };
                     passed.atom[..atom].copy_from_slice(first);
-                    let later = self.to_pdp.since(self.sdp.common.sim.now().since(start));
+                    let later = (start + self.to_pdp).since(self.sdp.common.sim.now());
                     self.sdp.pooling.put_later(passed, later);
                 }
                 Destination::Memory(_) if layer.has_output() => {
@@ -351,10 +352,18 @@ impl<'a> Pass<'a> {
         }
         common.sim.wait_until(self.passed).await;
         match layer.destination {
-            Destination::Pooling => {
-                sdp.pooling.emptied().await;
-                common.sim.now() + common.cycles(common.timing.sdp.taken_by_pdp)
-            }
+            Destination::Pooling => match LeftForPooling::of(layer, &common.timing.sdp) {
+                Some(LeftForPooling { behind_pdp, atoms, behind_room }) => {
+                    let at_pdp = self.passed + self.to_pdp + common.cycles(common.timing.sdp.to_pdp);
+                    let room = sdp.pooling.left(atoms as usize).await;
+                    let room = room.map_or(Time::ZERO, |taken| taken + common.cycles(behind_room));
+                    room.max(at_pdp + common.cycles(behind_pdp))
+                }
+                None => {
+                    sdp.pooling.left(0).await;
+                    common.sim.now() + common.cycles(common.timing.sdp.taken_by_pdp)
+                }
+            },
             Destination::Memory(_) if layer.has_output() => sdp.output.handed_over().await,
             Destination::Memory(_) => self.passed + self.latency,
         }

@@ -1,5 +1,6 @@
 //! SDP's timing: how long the stages of a layer take, and which reads it makes.
 
+use super::before_elementwise::Registers;
 use super::feed::Shape;
 use super::layer::{Carries, Elementwise, OperandStream, SdpLayer, SdpSource, Stage};
 use crate::bus::axi::Begin;
@@ -26,7 +27,7 @@ fn stages(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
 pub(super) fn stages_to_pooling(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     let beats = pace(layer, timing).max(1);
     let of_beat = cycles_per_atom(layer, timing) / beats;
-    let parts = timing.beat_in_pdp * layer.precision.bytes() as u32;
+    let parts = parts_of_beat(layer, timing);
     let between = (beats - 1) * of_beat.saturating_sub(parts);
     registers_passed(layer, timing) + if layer.ew.is_some() { of_beat - 1 + between } else { 0 }
 }
@@ -54,6 +55,9 @@ pub(super) struct ToPooling {
 
 impl ToPooling {
     pub(super) fn of(layer: &SdpLayer, timing: &SdpTiming) -> ToPooling {
+        if timing.stage_registers.is_some() {
+            return ToPooling::on_nvdlav1(layer, timing);
+        }
         // What an atom takes to PDP, stages not counted.
         const FORWARD: u32 = 9;
         let beats = pace(layer, timing).max(1);
@@ -88,6 +92,70 @@ impl ToPooling {
         let atoms = before.div_ceil(beats);
         let left = (atoms * beats - before) * parts + parts - 1;
         ToPooling { depth: atoms as usize, backward: taken + 2 + left - (beats - 1), is_split: false }
+    }
+
+    /// Returns the way on nvdlav1, where a beat's parts wait in FIFOs too, and other registers are in front of them.
+    fn on_nvdlav1(layer: &SdpLayer, timing: &SdpTiming) -> ToPooling {
+        let beats = pace(layer, timing).max(1);
+        let elementwise = layer.ew.as_ref().map_or(Registers::default(), |_| ELEMENTWISE);
+        let way = Registers::before_elementwise(layer, timing).and(elementwise).and(CONVERTER).and(INTO_PDP);
+        let (atoms, left) = last_behind(way.held(), layer, timing);
+        // From an atom's start until its last beat passes SDP's input.
+        let passes = timing.to_pdp + beats - 1;
+        let forward = TO_PDP + u32::from(layer.source == SdpSource::Accumulator);
+        let backward = left + way.backward() + forward - passes;
+        ToPooling { depth: atoms as usize, backward, is_split: false }
+    }
+}
+
+/// What an atom takes from SDP's input to PDP on nvdlav1, from memory, stages not counted.
+const TO_PDP: u32 = 9;
+/// Registers on nvdlav1 of EW, where it stands, with the beats in `u_dppack` and `u_dpunpack` (`NV_NVDLA_SDP_CORE_y.v`; seen); of the
+/// converter, with the one in front of it (`NV_NVDLA_SDP_core.v`, pipe_p9, `u_c`).
+const ELEMENTWISE: Registers = Registers { with_skid: 0, without: 6, caught: 0, catching: 5 };
+const CONVERTER: Registers = Registers { with_skid: 1, without: 4, caught: 1, catching: 1 };
+/// Registers between the converter and PDP's datapath on nvdlav1: one of SDP's (`NV_NVDLA_SDP_core.v`, pipe_p11), one of PDP's with a skid
+/// buffer, and for each part of a beat a FIFO of four and its output register, whose place is free a cycle after it is left
+/// (`NV_NVDLA_PDP_CORE_preproc.v`, `u_ro_fifo_*`).
+const INTO_PDP: Registers = Registers { with_skid: 1, without: 1 + 4 + 1, caught: 0, catching: 1 };
+
+/// Returns for the last beat of an atom, and the beat that is so many before it, how many atoms before it that one's is, and the cycles from
+/// PDP's taking that atom until the last part of the beat has left for its datapath.
+fn last_behind(beats_before: u32, layer: &SdpLayer, timing: &SdpTiming) -> (u32, u32) {
+    let beats = pace(layer, timing).max(1);
+    let parts = parts_of_beat(layer, timing);
+    let before = beats_before - (beats - 1);
+    let atoms = before.div_ceil(beats);
+    (atoms, (atoms * beats - before) * parts + parts - 1)
+}
+
+/// Number of parts in which PDP takes a beat of SDP's.
+fn parts_of_beat(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    timing.beat_in_pdp * layer.precision.bytes() as u32
+}
+
+/// End on nvdlav1 of a layer that goes to PDP: SDP is done when the last beat has left the converter, from where it goes to the write DMA as
+/// well, which drops it (`NV_NVDLA_SDP_core.v`, core2wdma_vld; `NV_NVDLA_SDP_WDMA_DAT_out.v`, layer_done).
+pub(super) struct LeftForPooling {
+    /// Cycles from the earliest start of PDP with the last atom to the end.
+    pub(super) behind_pdp: u32,
+    /// Number of atoms behind the one of which PDP must have taken a beat to have room for the last; cycles from its taking that atom to the
+    /// end.
+    pub(super) atoms: u32,
+    pub(super) behind_room: u32,
+}
+
+impl LeftForPooling {
+    /// `None` on other trees.
+    pub(super) fn of(layer: &SdpLayer, timing: &SdpTiming) -> Option<LeftForPooling> {
+        timing.stage_registers?;
+        // From the converter's output to PDP's datapath. The end, as it counts here, is so much behind that output.
+        const FORWARD: u32 = 3;
+        const LATER: u32 = 7;
+        let (atoms, left) = last_behind(INTO_PDP.held(), layer, timing);
+        let others = (pace(layer, timing).max(1) - 1) * parts_of_beat(layer, timing);
+        let behind_room = left + INTO_PDP.backward() + LATER;
+        Some(LeftForPooling { behind_pdp: others + LATER - FORWARD, atoms, behind_room })
     }
 }
 
