@@ -88,7 +88,17 @@ impl<T> Handoff<T> {
 
     /// Puts in, as [`put`](Self::put) does, an item that is on its way for so much longer.
     pub fn put_later(&self, item: T, later: Time) {
+        self.reserve();
+        self.put_reserved(item, later);
+    }
+
+    /// Keeps a place for an item that is put later; the caller has waited for [`Handoff::room`].
+    pub fn reserve(&self) {
         self.places.borrow_mut().pop_front();
+    }
+
+    /// Puts in, as [`put_later`](Self::put_later) does, an item for which a place has been kept.
+    pub fn put_reserved(&self, item: T, later: Time) {
         let later = self.forward + later;
         self.items.borrow_mut().push_back((self.sim.now() + later, item));
         // Who waits found none: this is the first.
@@ -125,13 +135,23 @@ impl<T> Handoff<T> {
         self.items.borrow().front().map(|&(due, _)| due)
     }
 
+    /// Looks at the oldest item, if there is one.
+    pub fn first<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        self.items.borrow().front().map(|(_, item)| look(item))
+    }
+
     /// Takes the oldest item, if [`Handoff::ready`] has found one.
     pub fn take(&self) -> Option<T> {
+        self.take_leaving(Time::ZERO)
+    }
+
+    /// Takes, as [`take`](Self::take) does, an item that leaves its place so much later.
+    pub fn take_leaving(&self, later: Time) -> Option<T> {
         let (_, item) = self.items.borrow_mut().pop_front()?;
         self.taken_at.set(self.sim.now());
         let mut places = self.places.borrow_mut();
         if places.len() + self.items.borrow().len() < self.depth.get() {
-            places.push_back(self.sim.now() + self.backward.get());
+            places.push_back(self.sim.now() + self.backward.get() + later);
             if self.awaits_place.take()
                 && let Some(free) = places.front()
             {

@@ -69,6 +69,18 @@ pub enum Begin {
     },
 }
 
+impl Begin {
+    /// Returns the same where so many bursts between that one and the next are on their way, and have not been put.
+    pub fn behind(self, unput: u32) -> Begin {
+        match self {
+            Begin::Whole { before, cycles } => Begin::Whole { before: before.saturating_sub(unput), cycles },
+            Begin::HandedOver { before, cycles } => {
+                Begin::HandedOver { before: before.saturating_sub(unput), cycles }
+            }
+        }
+    }
+}
+
 /// A header or a beat that is not in the data FIFO or pipe_p3.
 #[derive(Clone, Copy)]
 struct Item {

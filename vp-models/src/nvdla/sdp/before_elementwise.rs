@@ -8,10 +8,13 @@
 //! On nvdlav1 BS and BN are pipelines that stand as a whole, and whose operators catch a beat each at both ends (`NV_NVDLA_SDP_CORE_x.v`).
 
 use super::layer::{Carries, SdpLayer, SdpSource, Stage};
+use super::pass::AtomPosition;
 use super::timing;
+use crate::nvdla::dma::MAX_ATOM;
 use crate::nvdla::timing::SdpTiming;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use vp_core::Time;
+use vp_core::{Event, Sim, Time};
 
 /// Registers that the beats of an atom pass one behind the other.
 #[derive(Clone, Copy, Default)]
@@ -99,6 +102,34 @@ impl Registers {
     }
 }
 
+/// An atom that has entered SDP, or some that are alike.
+pub(super) struct Entered {
+    /// Place of the first.
+    pub(super) position: AtomPosition,
+    pub(super) start: Time,
+    /// Number of atoms.
+    pub(super) steps: usize,
+    /// True if the layer's last is among them.
+    pub(super) is_last: bool,
+    /// `None`: the layer has ended early, and operands alone still come.
+    pub(super) input: Option<AtomInput>,
+}
+
+/// Data of atoms.
+pub(super) enum AtomInput {
+    /// Bytes of one of the main input, or of one of each surface.
+    Memory([u8; 2 * MAX_ATOM]),
+    /// Sums of CACC's.
+    Accumulator(Vec<i32>),
+}
+
+/// An atom between SDP's input and EW, with its operands of BS and BN.
+pub(super) struct Waiting {
+    pub(super) entered: Entered,
+    pub(super) bs: Vec<u8>,
+    pub(super) bn: Vec<u8>,
+}
+
 /// The atoms between SDP's input and EW.
 pub(super) struct BeforeElementwise {
     cycle: Time,
@@ -110,89 +141,158 @@ pub(super) struct BeforeElementwise {
     all: Registers,
     /// Registers from the place where the operands of BS or BN are taken, the later ones if both have some.
     operands: Option<Registers>,
-    /// Times at which the last atoms would have started if nothing could wait in front of EW, the newest last.
-    taken: VecDeque<Time>,
+    /// Atoms that EW has not taken; behind the layer's last `None`.
+    atoms: RefCell<VecDeque<Option<Waiting>>>,
+    entered: Event,
+    /// Number of atoms that have entered.
+    count: Cell<usize>,
+    taken: RefCell<Taken>,
+    went: Event,
+}
+
+/// Atoms that EW has taken.
+#[derive(Default)]
+struct Taken {
+    /// Number of them.
+    count: usize,
+    /// Times at which the last ones would have started if nothing could wait in front of EW, the newest last.
+    times: VecDeque<Time>,
     /// Time at which the newest atom meets its operands, in BS or BN, and that at which these are taken: after the previous atom
     /// has met its own. Counted as if it were at its start.
     met: Time,
-    operands_taken: Time,
+    operands: Time,
 }
 
 impl BeforeElementwise {
     /// `None` if EW takes no part, or is not slower.
-    pub(super) fn of(layer: &SdpLayer, timing: &SdpTiming, cycle: Time) -> Option<BeforeElementwise> {
+    pub(super) fn of(
+        layer: &SdpLayer,
+        timing: &SdpTiming,
+        sim: &Sim,
+        cycle: Time,
+    ) -> Option<BeforeElementwise> {
         layer.ew.as_ref()?;
         let beats = timing::pace(layer, timing).max(1);
         let each = timing::cycles_per_atom(layer, timing) / beats;
         let bn = Registers::of(&layer.bn, timing);
         let of_bs = Registers::behind_operands(&layer.bs, timing).map(|rest| rest.and(bn));
-        (each > 1).then(|| BeforeElementwise {
+        let all = Registers::before_elementwise(layer, timing);
+        let operands = Registers::behind_operands(&layer.bn, timing).or(of_bs);
+        (each > 1).then(|| BeforeElementwise::new(sim, cycle, (beats, each), all, operands))
+    }
+
+    fn new(
+        sim: &Sim,
+        cycle: Time,
+        (beats, each): (u32, u32),
+        all: Registers,
+        operands: Option<Registers>,
+    ) -> BeforeElementwise {
+        BeforeElementwise {
             cycle,
             beats,
             each,
-            all: Registers::before_elementwise(layer, timing),
-            operands: Registers::behind_operands(&layer.bn, timing).or(of_bs),
-            taken: VecDeque::new(),
-            met: Time::ZERO,
-            operands_taken: Time::ZERO,
-        })
-    }
-
-    /// Time from which on the next atom can start.
-    pub(super) fn room(&self) -> Time {
-        self.limit(self.all)
-    }
-
-    /// An atom starts; tells when it would if nothing could wait in front of EW.
-    pub(super) fn start(&mut self, start: Time) -> Time {
-        let pace = self.cycle * u64::from(self.beats * self.each);
-        let taken = self.taken.back().map_or(start, |&before| start.max(before + pace));
-        self.operands_taken = start.max(self.met);
-        self.met = self.operands.map_or(start, |registers| start.max(self.limit(registers)));
-        self.taken.push_back(taken);
-        if self.taken.len() > 64 {
-            self.taken.pop_front();
+            all,
+            operands,
+            atoms: RefCell::default(),
+            entered: sim.event("nvdla.sdp.before_elementwise.entered"),
+            count: Cell::new(0),
+            taken: RefCell::default(),
+            went: sim.event("nvdla.sdp.before_elementwise.went"),
         }
-        taken
+    }
+
+    /// Waits until it is known when the next atom can start; returns that time.
+    pub(super) async fn room(&self) -> Time {
+        loop {
+            let room = self.limit(self.all, self.count.get(), &self.taken.borrow());
+            match room {
+                Some(room) => return room,
+                None => self.went.wait().await,
+            }
+        }
+    }
+
+    /// Number of atoms that EW has not taken.
+    pub(super) fn ahead(&self) -> usize {
+        self.count.get() - self.taken.borrow().count
+    }
+
+    /// Puts an atom that has started; `None` ends the layer.
+    pub(super) fn enter(&self, atom: Option<Waiting>) {
+        self.count.set(self.count.get() + usize::from(atom.is_some()));
+        self.atoms.borrow_mut().push_back(atom);
+        self.entered.notify_delta();
+    }
+
+    /// Waits for the next atom on its way to EW.
+    pub(super) async fn next(&self) -> Option<Waiting> {
+        loop {
+            if let Some(atom) = self.atoms.borrow_mut().pop_front() {
+                return atom;
+            }
+            self.entered.wait().await;
+        }
+    }
+
+    /// EW takes an atom that has started at `start`, and whose operands of EW let it be taken at `operands`: tells when it would have started if
+    /// nothing could wait in front of EW.
+    pub(super) fn take(&self, start: Time, operands: Time) -> Time {
+        let pace = self.cycle * u64::from(self.beats * self.each);
+        let mut taken = self.taken.borrow_mut();
+        let start_behind = taken.times.back().map_or(start, |&before| start.max(before + pace));
+        let time = start_behind.max(operands);
+        taken.operands = start.max(taken.met);
+        let limit = self.operands.and_then(|registers| self.limit(registers, taken.count, &taken));
+        taken.met = limit.map_or(start, |limit| start.max(limit));
+        taken.count += 1;
+        taken.times.push_back(time);
+        if taken.times.len() > 64 {
+            taken.times.pop_front();
+        }
+        self.went.notify_delta();
+        time
     }
 
     /// Returns the time at which the newest atom's operands of BS or BN are taken, as if it were at its start; if it has some.
     pub(super) fn operands_taken(&self) -> Option<Time> {
-        self.operands.map(|_| self.operands_taken)
+        self.operands.map(|_| self.taken.borrow().operands)
     }
 
-    /// Returns the time at which the next atom's last beat can enter so many registers in front of EW, a beat's place in its atom not
-    /// counted.
-    fn limit(&self, registers: Registers) -> Time {
+    /// Returns the time at which the last beat of an atom of this number can enter so many registers in front of EW, a beat's place in its atom not
+    /// counted; `None` if that is not known yet.
+    fn limit(&self, registers: Registers, number: usize, taken: &Taken) -> Option<Time> {
         // If they hold less than an atom, none is ahead of the one that EW takes. When they are full, it enters when the one so many beats before it has gone to EW, and this has come back.
         let held = registers.held().max(self.beats - 1) - (self.beats - 1);
         let (atoms, beat) = (held.div_ceil(self.beats).max(1), (self.beats - held % self.beats) % self.beats);
-        let Some(index) = self.taken.len().checked_sub(atoms as usize) else { return Time::ZERO };
+        let Some(before) = number.checked_sub(atoms as usize) else { return Some(Time::ZERO) };
+        let index = (before + taken.times.len()).checked_sub(taken.count)?;
         let passing = registers.with_skid + registers.without + registers.backward();
         let later = beat * self.each + passing;
-        self.taken[index] + self.cycle * u64::from(later.saturating_sub(self.beats - 1))
+        let time = *taken.times.get(index)?;
+        Some(time + self.cycle * u64::from(later.saturating_sub(self.beats - 1)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vp_core::Simulation;
 
     fn of(beats: u32, each: u32, all: Registers, operands: Option<Registers>) -> BeforeElementwise {
-        let cycle = Time::ns(1);
-        let (met, operands_taken) = (Time::ZERO, Time::ZERO);
-        BeforeElementwise { cycle, beats, each, all, operands, taken: VecDeque::new(), met, operands_taken }
+        BeforeElementwise::new(&Simulation::new().sim(), Time::ns(1), (beats, each), all, operands)
     }
 
     /// Returns for atoms that come one behind the other when they start, when they would if nothing could wait, and when their operands are
     /// taken.
-    fn pass(mut waiting: BeforeElementwise, atoms: usize) -> Vec<(u64, u64, u64)> {
+    fn pass(waiting: &BeforeElementwise, atoms: usize) -> Vec<(u64, u64, u64)> {
         let cycles = |time: Time| time.cycles(Time::ns(1));
         let (mut next, mut seen) = (Time::ZERO, Vec::new());
-        for _ in 0..atoms {
-            let start = next.max(waiting.room());
+        for number in 0..atoms {
+            let room = waiting.limit(waiting.all, number, &waiting.taken.borrow()).unwrap();
+            let start = next.max(room);
             next = start + waiting.cycle * u64::from(waiting.beats);
-            let taken = waiting.start(start);
+            let taken = waiting.take(start, Time::ZERO);
             seen.push((cycles(start), cycles(taken), waiting.operands_taken().map_or(0, cycles)));
         }
         seen
@@ -234,7 +334,7 @@ mod tests {
                 }
                 let expected = slowly(&of(beats, each, registers, None), 40);
                 let starts: Vec<u64> =
-                    pass(of(beats, each, registers, None), 40).iter().map(|atom| atom.0).collect();
+                    pass(&of(beats, each, registers, None), 40).iter().map(|atom| atom.0).collect();
                 // While they fill, an atom's last beat alone may be held up: the first ones differ by less than an atom.
                 let late = starts.len() / 2;
                 assert_eq!(starts[late..], expected[late..], "{beats} {each} {with_skid} {without} {caught}");
@@ -247,7 +347,7 @@ mod tests {
     fn as_on_nv_large() {
         let all = Registers { with_skid: 5, without: 2, ..Registers::default() };
         let operands = Some(Registers { with_skid: 3, without: 1, ..Registers::default() });
-        let seen = pass(of(2, 4, all, operands), 35);
+        let seen = pass(&of(2, 4, all, operands), 35);
         let &(start, taken, operands) = seen.last().unwrap();
         assert_eq!((taken, taken - start, taken - operands), (34 * 8, 33, 26));
     }
@@ -257,7 +357,7 @@ mod tests {
     fn as_on_nv_full() {
         let all =
             Registers { with_skid: 3, without: 12, caught: NVDLAV1_CAUGHT, catching: NVDLAV1_OPERATORS };
-        let starts: Vec<u64> = pass(of(2, 4, all, None), 16).iter().map(|atom| 726 + atom.0).collect();
+        let starts: Vec<u64> = pass(&of(2, 4, all, None), 16).iter().map(|atom| 726 + atom.0).collect();
         assert_eq!(starts[11..], [748, 750, 755, 763, 771]);
     }
 }

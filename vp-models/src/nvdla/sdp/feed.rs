@@ -86,8 +86,8 @@ pub(super) struct Feed {
     /// Number of atoms of each group, and number of these that are used together.
     groups: RefCell<VecDeque<(usize, usize)>>,
     group_entered: Event,
-    /// The first of the atoms that are used together.
-    output: Handoff<Atom>,
+    /// The first of the atoms that are used together, and the time since which all have been in front of this register.
+    output: Handoff<(Time, Atom)>,
     /// The others of the atoms that are used together.
     others: RefCell<VecDeque<Atom>>,
     /// The first of the atoms that are used together, while the others are missing.
@@ -154,9 +154,19 @@ impl Feed {
         self.output.since().unwrap_or(self.sim.now())
     }
 
+    /// Time since which they would have been ready if there had been room for them.
+    pub(super) fn came(&self) -> Time {
+        self.output.first(|&(came, _)| came + self.cycle).unwrap_or(self.sim.now())
+    }
+
     /// Takes the first of the atoms that are ready.
     pub(super) fn take(&self) -> Atom {
-        self.output.take().unwrap_or([0; MAX_ATOM])
+        self.take_leaving(Time::ZERO)
+    }
+
+    /// Takes the first of the atoms that are ready and leave their place so much later.
+    pub(super) fn take_leaving(&self, later: Time) -> Atom {
+        self.output.take_leaving(later).map_or([0; MAX_ATOM], |(_, atom)| atom)
     }
 
     /// Takes the next of those that are used together with one that was taken.
@@ -239,7 +249,7 @@ impl Feed {
 
     async fn spread(self: Rc<Self>) {
         // How many of the atoms that are used together are missing, and from when on the next can leave their lanes.
-        let (mut missing, mut next) = (0, Time::ZERO);
+        let (mut missing, mut next, mut came) = (0, Time::ZERO, Time::ZERO);
         loop {
             let group = self.groups.borrow_mut().pop_front();
             let Some((count, together)) = group else {
@@ -250,12 +260,14 @@ impl Feed {
             while !lanes.is_empty() {
                 if self.first.get().is_none() {
                     missing = together.max(1);
+                    came = Time::ZERO;
                     self.output.room_from(next).await;
                 } else {
                     self.sim.wait_until(next).await;
                 }
                 let (taken, left) = lanes.split_at(missing.min(lanes.len()));
                 taken[0].ready().await;
+                came = came.max(taken[0].since().unwrap_or_default());
                 for atom in taken.iter().filter_map(Handoff::take) {
                     match self.first.get() {
                         None => self.first.set(Some(atom)),
@@ -266,7 +278,7 @@ impl Feed {
                 if missing == 0
                     && let Some(first) = self.first.take()
                 {
-                    self.output.put(first);
+                    self.output.put((came, first));
                 }
                 next = self.sim.now() + self.cycle;
             }

@@ -31,6 +31,7 @@ pub mod layer;
 pub mod lut;
 mod operands;
 mod pass;
+mod results;
 mod timing;
 
 use self::atom::AtomCounters;

@@ -13,8 +13,10 @@ const MAX_OPERAND_ATOMS: usize = 4;
 /// The memory operands of one stage while a layer runs.
 pub(super) struct StageOperands<'a> {
     feed: &'a Feed,
-    /// Cycles by which operands may come later than the data that they are for; negative if they must be there before it.
+    /// Cycles by which operands may come later than the data that they are for; negative if they must be there before it. Those of multiplier
+    /// and ALU may have places of their own: the later ones of both then keep theirs for so much longer.
     later: i32,
+    later_place: u32,
     cycle: Time,
     /// Atoms that hold the operands of one atom; none if the stage reads nothing.
     atoms: usize,
@@ -31,12 +33,13 @@ impl<'a> StageOperands<'a> {
         input: &'a Input,
         stream: Option<OperandStream>,
         layer: &SdpLayer,
-        (later, cycle): (i32, Time),
+        (later, later_place, cycle): (i32, u32, Time),
     ) -> StageOperands<'a> {
         let atoms = stream.map_or(0, |stream| stream.group_bytes(layer.lanes()) / layer.atom);
         StageOperands {
             feed: &input.feed,
             later,
+            later_place,
             cycle,
             atoms: atoms.min(MAX_OPERAND_ATOMS),
             atom: layer.atom,
@@ -70,20 +73,22 @@ impl<'a> StageOperands<'a> {
     pub(super) async fn gather(&mut self, step: (u32, u64)) -> Time {
         if self.due(step) {
             self.feed.ready().await;
-            let (since, difference) = (self.feed.since(), self.cycle * u64::from(self.later.unsigned_abs()));
+            let by_place = self.feed.since().since(self.cycle * u64::from(self.later_place));
+            let (since, difference) =
+                (self.feed.came().max(by_place), self.cycle * u64::from(self.later.unsigned_abs()));
             return if self.later < 0 { since + difference } else { since.since(difference) };
         }
         Time::ZERO
     }
 
-    /// Takes them as the datapath starts.
-    pub(super) fn take(&mut self, step: (u32, u64)) {
+    /// Takes them as the datapath starts; they leave their place so much later.
+    pub(super) fn take(&mut self, step: (u32, u64), later: Time) {
         if !self.due(step) {
             return;
         }
         let slot = self.turn(step).1;
         for (index, place) in self.buffers[slot].chunks_exact_mut(self.atom).take(self.atoms).enumerate() {
-            let atom = if index == 0 { self.feed.take() } else { self.feed.take_other() };
+            let atom = if index == 0 { self.feed.take_leaving(later) } else { self.feed.take_other() };
             place.copy_from_slice(&atom[..self.atom]);
         }
     }

@@ -2,36 +2,40 @@
 
 use super::Sdp;
 use super::atom::{AtomCounters, AtomOperands};
-use super::before_elementwise::BeforeElementwise;
-use super::compute::Datapath;
+use super::before_elementwise::{AtomInput, BeforeElementwise, Entered, Waiting};
 use super::layer::{Destination, SdpLayer, SdpSource};
 use super::lut::Tables;
 use super::operands::StageOperands;
+use super::results::Results;
 use super::timing::{self, LeftForPooling, ToPooling};
 use crate::bus::axi::Begin;
 use crate::nvdla::dma::{Atom, MAX_ATOM, Passed};
 use crate::nvdla::engine::PrefetchedLayer;
 use crate::occupancy::{Datapath as Busy, Work};
 use std::collections::VecDeque;
-use vp_core::Time;
+use vp_core::{Time, join};
 
-/// Streams one layer, atom by atom: joins main input and operands, computes, hands on.
-///
-/// What has come from the accumulator, has all its operands and has room behind the datapath can meet nothing
-/// any more that would delay it: it is computed together, and each atom leaves when its time comes.
+/// One layer on its way.
 pub(super) struct Pass<'a> {
-    sdp: &'a Sdp,
-    layer: &'a SdpLayer,
-    datapath: Datapath<'a>,
-    /// Of BS, BN and EW.
-    operands: [StageOperands<'a>; 3],
+    starter: AtomStarter<'a>,
     /// Atoms that wait in front of EW, of layers for which that shows.
     waiting: Option<BeforeElementwise>,
+    results: Results<'a>,
+}
+
+/// Starts the atoms of one layer: joins main input and operands.
+///
+/// What has come from the accumulator, has all its operands and has room behind the datapath can meet nothing
+/// any more that would delay it: it starts together, and each atom leaves when its time comes.
+struct AtomStarter<'a> {
+    sdp: &'a Sdp,
+    layer: &'a SdpLayer,
+    /// Operands of BS, BN and EW; not of EW where atoms wait in front of that.
+    operands: [StageOperands<'a>; 3],
     early: PrefetchedLayer,
-    /// From one atom's start to the next one's; from its start to its result, and to its way to PDP.
+    /// From one atom's start to the next one's, and from its start to its result.
     pace: Time,
     latency: Time,
-    to_pdp: Time,
     /// Bound on an atom's start by those before it on their way to the write DMA.
     begin: Begin,
     /// True if an atom begins before all of it has room on the way to PDP; then the one that has begun: when, and if it is the last.
@@ -40,34 +44,28 @@ pub(super) struct Pass<'a> {
     /// The steps of a surface, as so many runs of so many steps.
     lines: u64,
     columns: u64,
-    /// The time at which the next atom can start, and those at which the last one has started and has passed on
-    /// to EW.
+    /// The time at which the next atom can start, and that at which the last one has started.
     earliest: Time,
     started: Time,
-    passed: Time,
-    /// For lines whose surfaces take turns: input of the first surface, and output for the second.
+    /// For lines whose surfaces take turns: input of the first surface.
     first_input: VecDeque<Atom>,
-    second_output: VecDeque<u8>,
-    /// The results of a step.
-    output: Vec<u8>,
-    counters: AtomCounters,
     /// True if the layer cannot go on.
     ended: bool,
 }
 
 /// An atom of a layer, or the first of some that are alike.
 #[derive(Clone, Copy)]
-struct AtomPosition {
+pub(super) struct AtomPosition {
     surface: u32,
     line: u64,
-    column: u64,
+    pub(super) column: u64,
     /// In its surface.
     pixel: u64,
 }
 
 impl AtomPosition {
     /// Returns the surface, and the place in it.
-    fn in_surface(self) -> (u32, u64) {
+    pub(super) fn in_surface(self) -> (u32, u64) {
         (self.surface, self.pixel)
     }
 }
@@ -80,7 +78,7 @@ impl<'a> Pass<'a> {
         let waiting = match layer.destination {
             // How long atoms stand in front of it where PDP stands was looked at on nvdlav1 alone.
             Destination::Pooling if timing.sdp.stage_registers.is_none() => None,
-            _ => BeforeElementwise::of(layer, &timing.sdp, common.cycle),
+            _ => BeforeElementwise::of(layer, &timing.sdp, &common.sim, common.cycle),
         };
         let pace = match &waiting {
             Some(_) => timing::pace(layer, &timing.sdp),
@@ -103,25 +101,28 @@ impl<'a> Pass<'a> {
             }
         }
         let [bs, bn, ew] = timing::operands_later(layer, &timing.sdp);
+        let operands =
+            |input, stream, later| StageOperands::of(input, stream, layer, (later, 0, common.cycles(1)));
+        let of_ew = layer.ew.and_then(|stage| stage.operands);
+        let at_start = of_ew.filter(|_| waiting.is_none());
+        let behind = of_ew.filter(|_| waiting.is_some());
+        let later_place = timing::elementwise_later_place(layer, &timing.sdp);
+        let results = StageOperands::of(&sdp.ew, behind, layer, (ew, later_place, common.cycles(1)));
         let operands = [
-            (&sdp.bs, layer.bs.and_then(|stage| stage.operands), bs),
-            (&sdp.bn, layer.bn.and_then(|stage| stage.operands), bn),
-            (&sdp.ew, layer.ew.and_then(|stage| stage.operands), ew),
+            operands(&sdp.bs, layer.bs.and_then(|stage| stage.operands), bs),
+            operands(&sdp.bn, layer.bn.and_then(|stage| stage.operands), bn),
+            operands(&sdp.ew, at_start, ew),
         ];
         let memory_alone = matches!(layer.source, SdpSource::Memory(_)) && !timing::reads_operands(layer);
         let (lines, columns) = timing::runs(layer);
-        Pass {
+        let pace = common.cycles(pace);
+        let starter = AtomStarter {
             sdp,
             layer,
-            datapath: Datapath::new(layer, tables),
-            operands: operands.map(|(input, stream, later)| {
-                StageOperands::of(input, stream, layer, (later, common.cycles(1)))
-            }),
-            waiting,
+            operands,
             early: common.early(memory_alone && layer.input_atoms() == 1),
-            pace: common.cycles(pace),
+            pace,
             latency: common.cycles(timing::output_latency(layer, &timing.sdp)),
-            to_pdp: common.cycles(timing::stages_to_pooling(layer, &timing.sdp)),
             begin: timing::begin(layer, &timing.sdp),
             is_split,
             entering: None,
@@ -129,17 +130,45 @@ impl<'a> Pass<'a> {
             columns,
             earliest: common.free(),
             started: Time::ZERO,
-            passed: Time::ZERO,
             first_input: VecDeque::new(),
-            second_output: VecDeque::new(),
-            output: Vec::new(),
-            counters: AtomCounters::default(),
             ended: false,
-        }
+        };
+        Pass { starter, waiting, results: Results::new(sdp, layer, tables, results, pace) }
     }
 
     /// Runs the layer; tells when its last atom leaves.
-    pub(super) async fn run(mut self) -> (AtomCounters, Time) {
+    pub(super) async fn run(self) -> (AtomCounters, Time) {
+        let Pass { mut starter, waiting, mut results } = self;
+        let went_on = match &waiting {
+            None => starter.run(None, &mut |entered, operands| results.pass(entered, operands)).await,
+            Some(waiting) => {
+                let enter = async {
+                    let mut enter = |entered, operands: &AtomOperands<'_>| {
+                        let (bs, bn) = (operands.bs.to_vec(), operands.bn.to_vec());
+                        waiting.enter(Some(Waiting { entered, bs, bn }));
+                    };
+                    let went_on = starter.run(Some(waiting), &mut enter).await;
+                    waiting.enter(None);
+                    went_on
+                };
+                join(enter, results.run(waiting)).await.0
+            }
+        };
+        let last = match went_on {
+            true => starter.finish(&results, waiting.as_ref()).await,
+            false => starter.sdp.common.sim.now(),
+        };
+        (results.counters, last)
+    }
+}
+
+impl AtomStarter<'_> {
+    /// Starts all atoms, each of which `enter` gets; returns false if the layer ends early and nothing has to be taken for it.
+    async fn run(
+        &mut self,
+        waiting: Option<&BeforeElementwise>,
+        enter: &mut impl FnMut(Entered, &AtomOperands<'_>),
+    ) -> bool {
         let layer = self.layer;
         for surface in 0..layer.surfaces() {
             for line in 0..self.lines {
@@ -153,74 +182,76 @@ impl<'a> Pass<'a> {
                 let mut column = 0;
                 while column < self.columns {
                     if self.ended && !layer.uses_rdma() {
-                        return (self.counters, self.sdp.common.sim.now());
+                        return false;
                     }
                     let pixel = line * self.columns + column;
-                    column += self.step(AtomPosition { surface, line, column, pixel }).await;
+                    let position = AtomPosition { surface, line, column, pixel };
+                    let entered = self.step(position, waiting).await;
+                    column += entered.steps as u64;
+                    enter(entered, &operand_bytes(&self.operands, position));
                 }
-                for second in self.second_output.make_contiguous().chunks_exact(self.sdp.hardware.atom) {
-                    self.sdp.output.put_at(self.sdp.common.sim.now() + self.latency, second);
-                }
-                self.second_output.clear();
             }
         }
         self.enter_whole().await;
-        let last = self.finish().await;
-        (self.counters, last)
+        true
     }
 
-    /// Waits for all that an atom needs, and starts it; tells how many atoms have started with it, or have come to nothing.
-    async fn step(&mut self, step: AtomPosition) -> u64 {
+    /// Waits for all that an atom needs, and starts it, and others that start with it.
+    async fn step(&mut self, position: AtomPosition, waiting: Option<&BeforeElementwise>) -> Entered {
         self.enter_whole().await;
         let mut operands_there = Time::ZERO;
         for operands in &mut self.operands {
-            operands_there = operands_there.max(operands.gather(step.in_surface()).await);
+            operands_there = operands_there.max(operands.gather(position.in_surface()).await);
         }
         if self.ended {
             // Operands still come, and must be taken.
-            self.take_operands(step);
-            return 1;
+            self.take_operands(position);
+            return Entered { position, start: Time::ZERO, steps: 1, is_last: false, input: None };
         }
         let there = self.input_ready().await.max(operands_there);
-        let there = self.room(there).await;
-        if let Some(waiting) = &self.waiting {
-            self.earliest = self.earliest.max(waiting.room());
+        let there = self.room(there, waiting).await;
+        if let Some(waiting) = waiting {
+            self.earliest = self.earliest.max(waiting.room().await);
         }
         let sim = &self.sdp.common.sim;
         sim.wait_until(self.earliest.max(operands_there)).await;
-        self.take_operands(step);
+        self.take_operands(position);
         // Of what operands have held up data has passed a part of the datapath meanwhile.
         let start = match operands_there {
             Time::ZERO => self.early.start(there.max(self.earliest), sim.now()),
             _ => there.max(self.earliest).min(sim.now()),
         };
-        let steps = match self.layer.source {
-            SdpSource::Memory(_) => self.compute_from_memory(step),
-            SdpSource::Accumulator => match self.compute_from_accumulator(step, start).await {
-                Some(steps) => steps,
-                None => {
-                    self.ended = true;
-                    self.end_early();
-                    return 1;
+        let input = match self.layer.source {
+            SdpSource::Memory(_) => AtomInput::Memory(self.memory_input()),
+            SdpSource::Accumulator => {
+                match self.accumulator_input(position, start, waiting.is_some()).await {
+                    Some(sums) => AtomInput::Accumulator(sums),
+                    None => {
+                        self.ended = true;
+                        self.end_early();
+                        return Entered { position, start, steps: 1, is_last: false, input: None };
+                    }
                 }
-            },
+            }
+        };
+        let steps = match &input {
+            AtomInput::Memory(_) => 1,
+            AtomInput::Accumulator(sums) => sums.len() / self.layer.lanes(),
         };
         self.account(start, steps);
-        // As if nothing could wait in front of EW: so its results come.
-        let start = self.waiting.as_mut().map_or(start, |waiting| waiting.start(start));
         self.started = self.earliest - self.pace;
-        self.passed = start + self.pace * (steps as u64 - 1);
-        let steps = steps as u64;
-        let last = step.surface + 1 == self.layer.surfaces()
-            && step.line + 1 == self.lines
-            && step.column + steps == self.columns;
-        self.hand_on(start, last);
-        steps
+        if self.layer.destination == Destination::Pooling {
+            self.sdp.pooling.reserve();
+        }
+        let is_last = position.surface + 1 == self.layer.surfaces()
+            && position.line + 1 == self.lines
+            && position.column + steps as u64 == self.columns;
+        Entered { position, start, steps, is_last, input: Some(input) }
     }
 
     fn take_operands(&mut self, step: AtomPosition) {
         for operands in &mut self.operands {
-            operands.take(step.in_surface());
+            operands.take(step.in_surface(), Time::ZERO);
         }
     }
 
@@ -254,10 +285,12 @@ impl<'a> Pass<'a> {
     }
 
     /// Waits for room behind the datapath; tells since when an atom could start that has been there since `there`.
-    async fn room(&mut self, there: Time) -> Time {
+    async fn room(&mut self, there: Time, waiting: Option<&BeforeElementwise>) -> Time {
         let sim = &self.sdp.common.sim;
         if let Destination::Memory(_) = self.layer.destination {
-            let room = self.sdp.output.begins(self.begin, self.latency, sim).await;
+            // Those in front of EW have not been put.
+            let ahead = waiting.map_or(0, BeforeElementwise::ahead) as u32 * self.layer.output_atoms();
+            let room = self.sdp.output.begins(self.begin.behind(ahead), self.latency, sim).await;
             self.earliest = self.earliest.max(room);
             return there.max(room);
         }
@@ -270,45 +303,36 @@ impl<'a> Pass<'a> {
         sim.now()
     }
 
-    /// The results of one atom of the main input, or of one of each surface.
-    fn compute_from_memory(&mut self, step: AtomPosition) -> usize {
-        let layer = self.layer;
+    /// One atom of the main input, or one of each surface.
+    fn memory_input(&mut self) -> [u8; 2 * MAX_ATOM] {
         let atom = self.sdp.hardware.atom;
-        self.output.resize(layer.lanes() * layer.output.bytes(), 0);
         let input = [self.first_input.pop_front(), Some(self.take_main())];
         let mut bytes = [0; 2 * MAX_ATOM];
-        let mut places = bytes.chunks_exact_mut(atom);
-        for (place, input) in places.by_ref().zip(input.into_iter().flatten()) {
+        for (place, input) in bytes.chunks_exact_mut(atom).zip(input.into_iter().flatten()) {
             place.copy_from_slice(&input[..atom]);
         }
-        let input = &bytes[..layer.lanes() * layer.input.bytes()];
-        if !self.sdp.common.skips_arithmetic {
-            let operands = operand_bytes(&self.operands, step);
-            self.counters += self.datapath.memory_atom(input, &operands, &mut self.output);
-        }
-        1
+        bytes
     }
 
-    /// The results of sums that are there and start one behind the other. None: the layer cannot go on.
-    async fn compute_from_accumulator(&mut self, step: AtomPosition, start: Time) -> Option<usize> {
+    /// Sums that are there and start one behind the other. None: the layer cannot go on.
+    async fn accumulator_input(
+        &mut self,
+        position: AtomPosition,
+        start: Time,
+        waits: bool,
+    ) -> Option<Vec<i32>> {
         let layer = self.layer;
         let alike = layer.destination != Destination::Pooling
-            && self.waiting.is_none()
+            && !waits
             && self.operands.iter().all(StageOperands::lasts);
-        let mut most = if alike { (self.columns - step.column) as usize } else { 1 };
+        let mut most = if alike { (self.columns - position.column) as usize } else { 1 };
         if most > 1 {
             let times = (start + self.latency, self.pace);
             let atoms = layer.output_atoms() as usize;
             most = (self.sdp.output.unhindered(self.begin, times, most * atoms) / atoms).max(1);
         }
-        let before = u64::from(step.surface) * self.lines * self.columns + step.pixel;
-        let mut sums = self.take_sums(most, start, before).await?;
-        self.output.resize(sums.len() * layer.output.bytes(), 0);
-        if !self.sdp.common.skips_arithmetic {
-            let operands = operand_bytes(&self.operands, step);
-            self.counters += self.datapath.accumulator_atoms(&mut sums, &operands, &mut self.output);
-        }
-        Some(sums.len() / layer.lanes())
+        let before = u64::from(position.surface) * self.lines * self.columns + position.pixel;
+        self.take_sums(most, start, before).await
     }
 
     /// Notes that so many atoms have started.
@@ -319,42 +343,20 @@ impl<'a> Pass<'a> {
         occupancy.count(Work::Sdp, (steps * self.layer.lanes()) as u64);
     }
 
-    /// Results of atoms, the first of which has started at `start`; `last` are those of the layer's last.
-    fn hand_on(&mut self, start: Time, last: bool) {
-        let layer = self.layer;
-        let atom = self.sdp.hardware.atom;
-        for (slot, result) in (0..).zip(self.output.chunks_exact(layer.lanes() * layer.output.bytes())) {
-            let (first, second) = result.split_at(atom);
-            match layer.destination {
-                Destination::Pooling => {
-                    let mut passed = Passed { atom: [0; MAX_ATOM], last, abandoned: false };
-                    passed.atom[..atom].copy_from_slice(first);
-                    let later = (start + self.to_pdp).since(self.sdp.common.sim.now());
-                    self.sdp.pooling.put_later(passed, later);
-                }
-                Destination::Memory(_) if layer.has_output() => {
-                    self.sdp.output.put_at(start + self.pace * slot + self.latency, first);
-                    self.second_output.extend(second);
-                }
-                Destination::Memory(_) => {}
-            }
-        }
-    }
-
     /// Tells the read DMA and waits until the last atom has passed; tells when its result leaves.
-    async fn finish(&self) -> Time {
-        let Pass { sdp, layer, .. } = *self;
+    async fn finish(&self, results: &Results<'_>, waiting: Option<&BeforeElementwise>) -> Time {
+        let (AtomStarter { sdp, layer, .. }, passed) = (self, results.passed);
         let common = &sdp.common;
         if layer.uses_rdma() {
-            let of_elementwise = layer.ew.and_then(|stage| stage.operands).map(|_| self.passed);
-            let of_others = self.waiting.as_ref().and_then(BeforeElementwise::operands_taken);
+            let of_elementwise = layer.ew.and_then(|stage| stage.operands).map(|_| passed);
+            let of_others = waiting.and_then(BeforeElementwise::operands_taken);
             sdp.started.push(self.started.max(of_elementwise.max(of_others).unwrap_or(Time::ZERO)));
         }
-        common.sim.wait_until(self.passed).await;
+        common.sim.wait_until(passed).await;
         match layer.destination {
             Destination::Pooling => match LeftForPooling::of(layer, &common.timing.sdp) {
                 Some(LeftForPooling { behind_pdp, atoms, behind_room }) => {
-                    let at_pdp = self.passed + self.to_pdp + common.cycles(common.timing.sdp.to_pdp);
+                    let at_pdp = passed + results.to_pdp + common.cycles(common.timing.sdp.to_pdp);
                     let room = sdp.pooling.left(atoms as usize).await;
                     let room = room.map_or(Time::ZERO, |taken| taken + common.cycles(behind_room));
                     room.max(at_pdp + common.cycles(behind_pdp))
@@ -365,7 +367,7 @@ impl<'a> Pass<'a> {
                 }
             },
             Destination::Memory(_) if layer.has_output() => sdp.output.handed_over().await,
-            Destination::Memory(_) => self.passed + self.latency,
+            Destination::Memory(_) => passed + self.latency,
         }
     }
 

@@ -207,6 +207,11 @@ fn elementwise(ew: &Elementwise) -> u32 {
 /// Registers of the ALU of BS and of BN on nvdlav1 (`NV_NVDLA_SDP_CORE_x.v`, `X_alu`), in front of the multiplier.
 pub(super) const NVDLAV1_ALU: u32 = 5;
 
+/// Cycles by which operands of EW on nvdlav1 may come later than the data, of ALU and multiplier (seen at the inputs of
+/// `NV_NVDLA_SDP_core.v`: ew_data_in, ew_alu_in, ew_mul_in).
+const NVDLAV1_EW_ALU: i32 = 3;
+const NVDLAV1_EW_MULTIPLIER: i32 = -1;
+
 /// Returns the cycles by which the operands of each stage, of BS, BN and EW, may come later than the atom's own data: the registers that
 /// data passes before it meets them, less those of the operands (`NV_NVDLA_SDP_core`: data `u_dpin_pack`, `NV_NVDLA_SDP_cmux` and the
 /// stage's `dppack`, operands `u_bs_alu_pack`; each stage waits for both in `NV_NVDLA_SDP_HLS_sync2data`).
@@ -231,8 +236,22 @@ fn operands_later_by_stage(layer: &SdpLayer, registers: i32) -> [i32; 3] {
     let before_ew = before_bn + registers * i32::from(layer.bn.is_some());
     let of_stage =
         |stage: &Option<Stage>| first(stage.and_then(|stage| stage.operands), 2, 2 + NVDLAV1_ALU as i32);
-    let ew = first(layer.ew.and_then(|ew| ew.operands), 3, -1);
+    let ew = first(layer.ew.and_then(|ew| ew.operands), NVDLAV1_EW_ALU, NVDLAV1_EW_MULTIPLIER);
     [of_stage(&layer.bs), before_bn + of_stage(&layer.bn), before_ew + ew]
+}
+
+/// Cycles by which the ALU of EW takes its operands later than the multiplier, of layers that have both: each from registers of its own.
+pub(super) fn elementwise_later_place(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    let both = layer.ew.and_then(|ew| ew.operands).is_some_and(|operands| operands.carries == Carries::Both);
+    if both && timing.stage_registers.is_some() { (NVDLAV1_EW_ALU - NVDLAV1_EW_MULTIPLIER) as u32 } else { 0 }
+}
+
+/// Returns the cycles from an atom's start, if nothing could wait in front of EW, until a beat of its operands of EW has left the register in
+/// which EW gathers it, the last elements with the data's (RTL, branch nvdlav1, `NV_NVDLA_SDP_CORE_y.v`, `u_alu_dmapack`, `u_mul_dmapack`).
+pub(super) fn elementwise_operands_leave(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    let [.., met] = operands_later(layer, timing);
+    let of_beat = cycles_per_atom(layer, timing) / pace(layer, timing).max(1);
+    ((met + of_beat as i32).max(0) as u32) + elementwise_later_place(layer, timing)
 }
 
 /// Returns the registers that data passes before it meets the operands of BS, BN and EW, less those of the operands, on `master` and
