@@ -74,7 +74,7 @@ pub(crate) struct Sdp {
     common: Common<SdpLayer>,
     hardware: Hardware,
     main: Input,
-    /// Atoms of the main input that have come out of its FIFO before the engine was enabled, and when.
+    /// Atoms of the main input that have come out of its FIFO before the engine was enabled, or before their operands, and when.
     ahead: RefCell<VecDeque<(Time, Atom)>>,
     bs: Input,
     bn: Input,
@@ -194,14 +194,9 @@ impl Engine for Sdp {
             && operands(one) == operands(other)
     }
 
-    /// Atoms come out of the FIFO, one a cycle, and wait for the enable bit farther on.
     async fn run_ahead(&self, layer: &SdpLayer) {
         let most = u64::from(self.common.timing.before_enable);
-        for _ in 0..self.main_atoms(layer).min(most) {
-            self.main.feed.ready().await;
-            let atom = self.main.feed.take();
-            self.ahead.borrow_mut().push_back((self.common.sim.now(), atom));
-        }
+        self.go_on(self.main_atoms(layer).min(most)).await;
     }
 
     async fn discard(&self, layer: &SdpLayer) {
@@ -316,6 +311,15 @@ impl Sdp {
             let shape = timing::shape(&lines, self.hardware.atom, 1);
             shape.lines * shape.atoms
         })
+    }
+
+    /// Takes atoms of the main input out of the FIFO, one a cycle, until so many wait farther on: for the enable bit, or for operands.
+    async fn go_on(&self, most: u64) {
+        while (self.ahead.borrow().len() as u64) < most {
+            self.main.feed.ready().await;
+            let atom = self.main.feed.take();
+            self.ahead.borrow_mut().push_back((self.common.sim.now(), atom));
+        }
     }
 
     /// Makes one input's reads, and waits until the datapath has taken all.

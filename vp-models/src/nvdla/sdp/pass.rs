@@ -13,7 +13,8 @@ use crate::nvdla::dma::{Atom, MAX_ATOM, Passed};
 use crate::nvdla::engine::PrefetchedLayer;
 use crate::occupancy::{Datapath as Busy, Work};
 use std::collections::VecDeque;
-use vp_core::{Time, join};
+use std::convert::Infallible;
+use vp_core::{Either, Time, join, select};
 
 /// One layer on its way.
 pub(super) struct Pass<'a> {
@@ -32,6 +33,8 @@ struct AtomStarter<'a> {
     layer: &'a SdpLayer,
     /// Operands of BS, BN and EW; not of EW where atoms wait in front of that.
     operands: [StageOperands<'a>; 3],
+    /// Atoms of the main input that go on while the first one's operands are missing.
+    ahead: u64,
     early: PrefetchedLayer,
     /// From one atom's start to the next one's, and from its start to its result.
     pace: Time,
@@ -115,11 +118,18 @@ impl<'a> Pass<'a> {
         ];
         let memory_alone = matches!(layer.source, SdpSource::Memory(_)) && !timing::reads_operands(layer);
         let (lines, columns) = timing::runs(layer);
+        let ahead = match layer.source {
+            SdpSource::Memory(_) if layer.input_atoms() == 1 => {
+                timing::atoms_before_operands(layer, &timing.sdp)
+            }
+            _ => 0,
+        };
         let pace = common.cycles(pace);
         let starter = AtomStarter {
             sdp,
             layer,
             operands,
+            ahead: ahead.into(),
             early: common.early(memory_alone && layer.input_atoms() == 1),
             pace,
             latency: common.cycles(timing::output_latency(layer, &timing.sdp)),
@@ -199,10 +209,7 @@ impl AtomStarter<'_> {
     /// Waits for all that an atom needs, and starts it, and others that start with it.
     async fn step(&mut self, position: AtomPosition, waiting: Option<&BeforeElementwise>) -> Entered {
         self.enter_whole().await;
-        let mut operands_there = Time::ZERO;
-        for operands in &mut self.operands {
-            operands_there = operands_there.max(operands.gather(position.in_surface()).await);
-        }
+        let operands_there = self.gather(position).await;
         if self.ended {
             // Operands still come, and must be taken.
             self.take_operands(position);
@@ -247,6 +254,31 @@ impl AtomStarter<'_> {
             && position.line + 1 == self.lines
             && position.column + steps as u64 == self.columns;
         Entered { position, start, steps, is_last, input: Some(input) }
+    }
+
+    /// Waits for the operands of an atom. Meanwhile atoms of the main input go on to where they meet them.
+    async fn gather(&mut self, position: AtomPosition) -> Time {
+        let rows = u64::from(self.layer.surfaces()) * self.lines;
+        let before = u64::from(position.surface) * self.lines * self.columns + position.pixel;
+        let ahead = self.ahead.min(rows * self.columns - before);
+        let gather = async {
+            let mut there = Time::ZERO;
+            for operands in &mut self.operands {
+                there = there.max(operands.gather(position.in_surface()).await);
+            }
+            there
+        };
+        if ahead == 0 {
+            return gather.await;
+        }
+        let keep_ahead = async {
+            self.sdp.go_on(ahead).await;
+            std::future::pending::<Infallible>().await
+        };
+        match select(gather, keep_ahead).await {
+            Either::First(there) => there,
+            Either::Second(never) => match never {},
+        }
     }
 
     fn take_operands(&mut self, step: AtomPosition) {

@@ -285,6 +285,15 @@ pub(super) fn next_read(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     timing.next_read + later - u32::from(layer.source == SdpSource::Accumulator)
 }
 
+/// Number of atoms that the registers hold in front of the first operands, of layers with any; what waits for these is among them. Looked at on
+/// nvdlav1 alone; elsewhere an atom has more beats than they hold, or about as many.
+pub(super) fn atoms_before_operands(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    match reads_operands(layer) && timing.stage_registers.is_some() {
+        true => Registers::held_before_operands(layer, timing) / pace(layer, timing).max(1),
+        false => 0,
+    }
+}
+
 /// Cycles between the starts of two atoms.
 pub(super) fn cycles_per_atom(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     let cycles = if layer.ew.is_some() { timing.cycles_per_atom_elementwise } else { timing.cycles_per_atom };
