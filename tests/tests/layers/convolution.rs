@@ -106,6 +106,49 @@ proptest! {
     }
 }
 
+/// Returns the warnings of a layer of several cubes whose operands for BS are of each element, with its output at another atom.
+fn warnings_of_cubes(moved: u64, takes: impl Fn(&reference::SdpLayer) -> bool) -> Vec<String> {
+    let mut draws = (0..).map(|seed| {
+        let mut draw = Draw::new("nv_full", seed);
+        let (layer, buffer) = draw.batches();
+        (draw, layer, buffer)
+    });
+    let is_taken = |layer: &ConvLayer| {
+        let operands = layer.sdp.bs.is_some_and(|stage| stage.operands.is_some());
+        layer.mode.batches.is_some() && operands && takes(&layer.sdp)
+    };
+    let (draw, mut layer, buffer) = draws.find(|(_, layer, _)| is_taken(layer)).expect("such a layer");
+    let operands = layer.sdp.bs.as_mut().and_then(|stage| stage.operands.as_mut());
+    operands.expect("operands").per_element = true;
+    let place = layer.sdp.destination.as_mut().expect("a layer that writes memory");
+    place.base = place.base.next_multiple_of(64) + 32 * moved;
+    let mut device = Device::new(draw.description());
+    device.load(&draw.image());
+    device.run_new(|program| {
+        program.convolution(&layer, &buffer, 0);
+        program.enable_convolution(&layer, 0, true);
+    });
+    device.interrupts(DONE);
+    device.warnings()
+}
+
+/// The RTL gives pixels the operands of others, or waits for ever. Here each has its own.
+#[test]
+fn operands_of_several_cubes_that_the_rtl_gives_to_other_pixels_are_warned_of() {
+    let is_even = |layer: &reference::SdpLayer| {
+        layer.width > 1
+            && layer.destination.is_some_and(|it| it.line.is_multiple_of(64) && it.surface.is_multiple_of(64))
+    };
+    assert_eq!(warnings_of_cubes(0, is_even), Vec::<String>::new());
+    let warnings = warnings_of_cubes(1, is_even);
+    assert!(warnings.len() == 1 && warnings[0].contains("size_of_step"), "{warnings:?}");
+    let one_pixel = |layer: &reference::SdpLayer| [layer.width, layer.height] == [1, 1];
+    let of_one_surface = |layer: &reference::SdpLayer| layer.channels <= layer.format.lanes();
+    assert_eq!(warnings_of_cubes(1, |layer| one_pixel(layer) && of_one_surface(layer)), Vec::<String>::new());
+    let warnings = warnings_of_cubes(0, |layer| one_pixel(layer) && !of_one_surface(layer));
+    assert!(warnings.len() == 1 && warnings[0].contains("waits for ever"), "{warnings:?}");
+}
+
 /// CSC releases nothing of a group before all of its entries have come, the last one's rest included.
 #[test]
 fn a_group_that_fills_its_banks_but_for_a_part_of_an_entry_comes_whole() {

@@ -96,6 +96,13 @@ impl Pairs {
         address ^ (lines && line % PAIR == 1) ^ (surfaces && surface % PAIR == 1)
     }
 
+    /// Returns true if in one of so many surfaces a line of several pixels begins in the middle of an entry: its first pixel comes alone.
+    pub fn has_single_first_pixel(&self, surfaces: u32) -> bool {
+        let [width, height] = self.size;
+        let begins_within = |surface| (0..height.min(PAIR)).any(|line| self.begins_within(surface, line));
+        width > 1 && (0..surfaces.min(PAIR)).any(begins_within)
+    }
+
     /// Pixels that come together, of which this one of a line is the first or the second.
     fn together(&self, surface: u32, line: u32, column: u32) -> Range<u32> {
         let before = u32::from(self.begins_within(surface, line));
@@ -167,6 +174,15 @@ mod tests {
         assert_eq!(columns([32, 128, 256], 0), [odd(0), odd(1)].concat());
         assert_eq!(columns([0, 160, 288], 0), [even(0), odd(1)].concat());
         assert_eq!(columns([0, 160, 288], 1), [odd(0), even(1)].concat());
+    }
+
+    #[test]
+    fn a_lines_first_pixel_comes_alone_where_a_line_begins_within_an_entry() {
+        let splits = |size, place, surfaces| Pairs::new(2, size, place, 32).has_single_first_pixel(surfaces);
+        assert!(splits([4, 1], [32, 128, 128], 1));
+        assert!(splits([4, 2], [64, 160, 320], 1) && !splits([4, 1], [64, 160, 320], 1));
+        assert!(splits([4, 1], [64, 128, 160], 2) && !splits([4, 1], [64, 128, 160], 1));
+        assert!(!splits([1, 3], [32, 32, 96], 3) && !splits([4, 3], [64, 128, 384], 3));
     }
 
     #[test]

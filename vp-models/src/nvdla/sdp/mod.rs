@@ -115,6 +115,7 @@ impl Engine for Sdp {
         }
         let layer = SdpLayer::decode(registers, rdma, &self.hardware)?;
         self.warn_of_untaken(&layer);
+        self.warn_of_others_operands(&layer);
         Ok(layer)
     }
 
@@ -302,6 +303,30 @@ impl Sdp {
                 "SDP_RDMA.{field} is 2 (both), and {stage} takes one of the two from memory: what it does not take stops the others, and \
                  the read DMA waits for ever (NV_NVDLA_SDP_RDMA_eg, layer_done). It must be what the stage takes: 0 (MUL) or 1 (ALU)"
             ));
+        }
+    }
+
+    /// Says which operands of several cubes do not come with their pixels on the RTL. SDP_RDMA pairs operands up from a line's first pixel on,
+    /// wherever they or the output lie, and where a cube is one pixel, whose surfaces are packed, it takes two surfaces for a pair (RTL, branch
+    /// nvdlav1, `NV_NVDLA_SDP_BRDMA_EG_ro.v`, size_of_step, beat_cnt). Here each pixel has its own.
+    fn warn_of_others_operands(&self, layer: &SdpLayer) {
+        let Some(pairs) = layer.pairs() else { return };
+        let stages = ["BS", "BN", "EW"].into_iter().zip(operand_streams(layer));
+        for (stage, _) in stages.filter(|(_, stream)| stream.is_some_and(|stream| stream.per_element)) {
+            if [layer.width, layer.height] == [1, 1] && layer.surfaces() > 1 {
+                self.common.control.warn(format_args!(
+                    "{stage} takes operands of each element for several cubes of one pixel with more channels than an atom: SDP_RDMA reads \
+                     two surfaces at once, and the vendor's hardware waits for ever (NV_NVDLA_SDP_BRDMA_EG_ro, beat_cnt). Operands must \
+                     be of each channel"
+                ));
+            } else if pairs.has_single_first_pixel(layer.surfaces()) {
+                self.common.control.warn(format_args!(
+                    "D_DST_* lets lines of several cubes begin at an odd number of atoms, and {stage} takes operands of each element: CACC \
+                     pairs pixels by their place in memory, SDP_RDMA operands from a line's first one on, and the vendor's hardware gives \
+                     pixels those of others (NV_NVDLA_CACC_delivery_ctrl, is_push_skip; NV_NVDLA_SDP_BRDMA_EG_ro, size_of_step). Address, \
+                     line stride and surface stride must be multiples of two atoms, or operands of each channel"
+                ));
+            }
         }
     }
 

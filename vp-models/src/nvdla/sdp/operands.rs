@@ -55,7 +55,7 @@ impl<'a> StageOperands<'a> {
     }
 
     /// Returns the cube of a step of a surface, and the buffer that holds its operands. Each pixel has its own, also where the RTL takes those of
-    /// others: it pairs them up from a line's first pixel on, wherever that lies (branch nvdlav1, `NV_NVDLA_SDP_BRDMA_EG_ro.v`, size_of_step).
+    /// others (`Sdp::warn_of_others_operands`).
     fn turn(&self, (surface, step): (u32, u64)) -> (u32, usize) {
         match (&self.pairs, self.per_element) {
             (Some(pairs), true) => pairs.turn(surface, step),
