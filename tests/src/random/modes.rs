@@ -66,7 +66,27 @@ impl Draw {
         layer.mode.batches = Some(Batches { count, input, output });
         let least = BufferUse::least(&config, &layer);
         buffer.banks[0] = least.banks[0];
-        (layer, buffer)
+        (Draw::with_own_operands(layer), buffer)
+    }
+
+    /// Returns the layer with operands of each channel where the RTL gives pixels of several cubes the operands of others, or waits for ever
+    /// (docs/timing.md).
+    pub(super) fn with_own_operands(mut layer: ConvLayer) -> ConvLayer {
+        let (Some(_), Some(place)) = (layer.mode.batches, layer.sdp.destination) else { return layer };
+        let entry = 2 * u64::from(layer.format.atom);
+        let is_aligned = [place.base, place.line.into(), place.surface.into()].map(|it| it % entry == 0);
+        let own = match [layer.sdp.width, layer.sdp.height] {
+            [1, 1] => layer.kernels <= layer.format.lanes(),
+            [1, _] => true,
+            _ => is_aligned == [true; 3],
+        };
+        if !own {
+            let stages = [&mut layer.sdp.bs, &mut layer.sdp.bn].into_iter().flatten();
+            let operands = stages.map(|stage| &mut stage.operands);
+            let all = operands.chain(layer.sdp.ew.iter_mut().map(|ew| &mut ew.operands));
+            all.flatten().for_each(|operands| operands.per_element = false);
+        }
+        layer
     }
 
     /// A convolution by Winograd's method.

@@ -241,6 +241,7 @@ impl Draw {
             second.input = ConvInput::Feature(place);
         }
         let grain = buffer.grain.filter(|_| !own_input);
+        let second = Draw::with_own_operands(second);
         let first_use = BufferUse { keep: reuse, reuse: [false; 2], ..buffer };
         let second_use = BufferUse { reuse, keep: [false; 2], grain, ..buffer };
         Some(((layer.clone(), first_use), (second, second_use)))

@@ -127,6 +127,7 @@ fn layers_of_nv_full_take_the_cycles_of_its_rtl() {
         let layer = Draw::new(PLATFORM, seed).sequence(&name, 1, Leaves::WhatIsTaken);
         let outcome = player::play(&layer.trace, &mut host, &map, &PlayOptions::default()).unwrap();
         assert!(outcome.passed(), "{seed}: {:?}", outcome.failures);
+        assert_eq!(host.warnings(), [], "{seed}");
         let model = host.statistics().unwrap().get("nvdla.cycles").unwrap();
         all += 1;
         exact += usize::from(model == rtl);
