@@ -91,8 +91,7 @@ struct KernelTurn {
 struct LastPackage {
     /// Time at which it began.
     begun: Time,
-    /// Positions of its stripe, and their cycles.
-    length: u32,
+    /// Positions of its stripe, of all cubes: a cycle each.
     cycles: u32,
     /// Time at which the array is free again.
     free: Time,
@@ -313,7 +312,7 @@ impl Csc {
         if !layer.reuse.keep_data {
             self.buffer.release_slices(layer.released as usize);
         }
-        self.sim.wait_until(last.begun + cycles(last.length) + self.cycle * TO_NEXT_LAYER).await;
+        self.sim.wait_until(last.begun + cycles(last.cycles) + self.cycle * TO_NEXT_LAYER).await;
         true
     }
 
@@ -450,7 +449,7 @@ impl Csc {
                 let package = if is_alone { package_of(length, 0) } else { package };
                 self.occupancy.busy(Datapath::Array, loaded, loaded + package);
                 start = loaded + package;
-                last_package = LastPackage { begun: loaded, length, cycles, free: start };
+                last_package = LastPackage { begun: loaded, cycles, free: start };
             }
         }
         last_package
