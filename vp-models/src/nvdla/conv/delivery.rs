@@ -129,9 +129,9 @@ impl Delivery {
         self.credits.get() >= credits
     }
 
-    /// Waits for room for so many atoms, at so many credits each, and takes it.
-    pub(super) async fn take_credits(&self, atoms: u32, each: u32) {
-        let credits = atoms * each;
+    /// Waits for room for so many atoms, at so many credits each, and for `beside` more, and takes that of the first.
+    pub(super) async fn take_credits(&self, (atoms, beside): (u32, u32), each: u32) {
+        let credits = (atoms + beside) * each;
         while !self.has_credits(credits) {
             match self.when(credits) {
                 Some(time) => self.sim.wait_until(time).await,
@@ -141,7 +141,7 @@ impl Delivery {
                 }
             }
         }
-        self.credits.set(self.credits.get() - credits);
+        self.credits.set(self.credits.get() - atoms * each);
         self.level.change(self.sim.now(), atoms.into());
     }
 
@@ -383,9 +383,9 @@ mod tests {
         let granted = Rc::new(Cell::new(Time::ZERO));
         let (csc, clock, when) = (delivery.clone(), sim.clone(), granted.clone());
         sim.process("csc", async move {
-            csc.take_credits(2, 1).await;
+            csc.take_credits((2, 0), 1).await;
             csc.put(Time::ZERO, atoms(vec![0; 2], 1, false));
-            csc.take_credits(3, 1).await;
+            csc.take_credits((3, 0), 1).await;
             when.set(clock.now());
         });
         let (sdp, clock) = (delivery, sim.clone());
@@ -409,9 +409,9 @@ mod tests {
         let log = Rc::new(RefCell::new(Vec::new()));
         let (csc, clock, times) = (delivery.clone(), sim.clone(), log.clone());
         sim.process("csc", async move {
-            csc.take_credits(4, 1).await;
+            csc.take_credits((4, 0), 1).await;
             csc.put(Time::ns(2), atoms(vec![1, 2, 3, 4], 1, true));
-            csc.take_credits(3, 1).await;
+            csc.take_credits((3, 0), 1).await;
             times.borrow_mut().push(clock.now());
             csc.layer_taken().await;
             times.borrow_mut().push(clock.now());
@@ -435,9 +435,9 @@ mod tests {
         let granted = Rc::new(Cell::new(Time::ZERO));
         let (csc, clock, when) = (delivery.clone(), sim.clone(), granted.clone());
         sim.process("csc", async move {
-            csc.take_credits(8, 1).await;
+            csc.take_credits((8, 0), 1).await;
             csc.put(Time::ZERO, atoms(vec![0; 8], 1, true));
-            csc.take_credits(8, 1).await;
+            csc.take_credits((8, 0), 1).await;
             when.set(clock.now());
         });
         let sdp = delivery;
@@ -458,9 +458,9 @@ mod tests {
         let seen = Rc::new(RefCell::new(Vec::new()));
         let (csc, clock, log) = (delivery.clone(), sim.clone(), seen.clone());
         sim.process("csc", async move {
-            csc.take_credits(1, 1).await;
+            csc.take_credits((1, 0), 1).await;
             csc.put(Time::ns(2), atoms(vec![1], 1, true));
-            csc.take_credits(1, 1).await;
+            csc.take_credits((1, 0), 1).await;
             log.borrow_mut().push(clock.now());
             csc.layer_taken().await;
             log.borrow_mut().push(clock.now());

@@ -430,10 +430,13 @@ impl Csc {
                 self.sim.wait_until(last).await;
                 // More than there ever is room for goes in parts.
                 let (each, most) = self.credits(layer);
+                // Of several cubes a pixel of each that waits for the next has its place beside them (RTL, branch nvdlav1,
+                // `NV_NVDLA_CSC_sg.v`, credit_req_size, batch_delta).
+                let beside = if layer.passing.cubes() > 1 { layer.passing.cubes() } else { 0 };
                 for part in range.clone().step_by(most as usize) {
                     let part = part..range.end.min(part + most);
                     let asked = self.sim.now();
-                    self.delivery.take_credits(part.end - part.start, each).await;
+                    self.delivery.take_credits((part.end - part.start, beside), each).await;
                     self.occupancy.held(Datapath::Array, asked, self.sim.now());
                     self.sums.push(Message::Stripe(Stripe {
                         positions: part.end - part.start,
