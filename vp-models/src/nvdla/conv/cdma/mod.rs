@@ -73,8 +73,17 @@ use vp_core::{Sim, Time, join, select};
 /// dat_done_intr; `NV_NVDLA_CDMA_regfile.v`, reg2dp_op_en_reg; `NV_NVDLA_GLB_ic.v`).
 const BEFORE_INTERRUPT: u32 = 1;
 
-/// Cycles by which an image's interrupt comes later behind its last lines than that of features.
-const IMAGE_INTERRUPT_LATER: u32 = 3;
+/// Returns the cycles by which an input's interrupt comes later behind the time at which CSC can use its last lines than that of features. It comes a
+/// fixed time behind the last entry: CSC is told of that three cycles later for features, at once for an image, and a cycle before for Winograd's
+/// method (RTL, `NV_NVDLA_CDMA_dc.v`, dat_updt_d3, is_rsp_done, delay_cnt_end; `NV_NVDLA_CDMA_IMG_pack.v`, pk_out_data_updt, and `_IMG_ctrl.v`,
+/// delay_cnt_end; branch nvdlav1, `NV_NVDLA_CDMA_wg.v`, rsp_slice_done_d1, is_rsp_done).
+fn interrupt_later(input: &Input) -> u32 {
+    match input {
+        Input::Feature(_) => 0,
+        Input::Image(_) => 3,
+        Input::Winograd(_) => 4,
+    }
+}
 
 /// Atoms of one read of weights.
 const READ_ATOMS: u32 = 8;
@@ -226,7 +235,7 @@ impl Cdma {
                 Err(refused) => {
                     self.control.refuse(&refused);
                     self.buffer.announce(Rc::new(Fetch::nothing()));
-                    self.end_data(group, false).await;
+                    self.end_data(group, 0).await;
                     self.end_weights(group).await;
                 }
             }
@@ -248,10 +257,8 @@ impl Cdma {
         self.cycle * u64::from(count)
     }
 
-    /// Ends a layer's input. That of an image is usable three cycles sooner, and has the same pipeline behind it (RTL, `NV_NVDLA_CDMA_IMG_pack.v`,
-    /// pk_out_data_updt, and `_IMG_ctrl.v`, delay_cnt_end; `_dc.v`, dat_updt_d3, delay_cnt_end).
-    async fn end_data(&self, group: usize, is_image: bool) {
-        let later = if is_image { IMAGE_INTERRUPT_LATER } else { 0 };
+    /// Ends a layer's input; the interrupt comes so many cycles later than that of features.
+    async fn end_data(&self, group: usize, later: u32) {
         let after = self.timing.conv.data_to_interrupt + later;
         self.end_half(InterruptSource::CdmaData.of_group(group), after).await;
     }
@@ -301,7 +308,8 @@ impl Cdma {
         let SpecialCounts { nan, infinite } = watch.specials.get();
         let counts = [(reg::D_NAN_INPUT_DATA_NUM, nan), (reg::D_INF_INPUT_DATA_NUM, infinite)];
         self.control.show(group, &counts);
-        self.end_data(group, fetch.slices > 0 && layer.input.is_image()).await;
+        let later = if fetch.slices > 0 { interrupt_later(&layer.input) } else { 0 };
+        self.end_data(group, later).await;
     }
 
     fn intake(&self, input: &Input, usable: Usable) -> Option<Rc<dyn BeatConsumer>> {
