@@ -23,6 +23,7 @@ use crate::bus::DelayLine;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
 use crate::nvdla::engine::EngineContext;
+use crate::nvdla::order::Order;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, csc as reg};
 use crate::occupancy::{Datapath, Occupancy, Work};
@@ -41,6 +42,10 @@ const TO_WEIGHT_ROOM: u64 = 19;
 /// From the last position of a layer, for which its last package may wait longer than its stripe is, until CDMA can use the room of its input
 /// (RTL, `NV_NVDLA_CSC_dl.v`, sub_rls).
 const TO_DATA_ROOM: u64 = 22;
+
+/// Cycles by which that is sooner with Winograd's method: input is transformed in five stages behind the buffer, for which that of other layers waits
+/// in front of it (RTL, branch nvdlav1, `NV_NVDLA_CSC_dl.v`, dl_in_pvld, dat_out_pvld_l5).
+const WINOGRAD_SOONER: u64 = 5;
 
 /// From the start of a layer that does not use the input left by the layer before until CDMA can use the room of that (RTL, `NV_NVDLA_CSC_sg.v`,
 /// dat_reuse_release, a cycle later `_dl.v`, reuse_rls, from which it is as far as from sub_rls).
@@ -308,7 +313,8 @@ impl Csc {
             self.released.push((weights, None));
         }
         let cycles = |count: u32| self.cycle * u64::from(count);
-        self.sim.wait_until(last.begun + cycles(last.cycles) + self.cycle * TO_DATA_ROOM).await;
+        let sooner = if layer.passing == Order::Tiles { WINOGRAD_SOONER } else { 0 };
+        self.sim.wait_until(last.begun + cycles(last.cycles) + self.cycle * (TO_DATA_ROOM - sooner)).await;
         if !layer.reuse.keep_data {
             self.buffer.release_slices(layer.released as usize);
         }
