@@ -92,7 +92,11 @@ const READ_ATOMS: u32 = 8;
 const TO_FEATURES: u32 = 5;
 
 /// Cycles from the start of a layer to the first read for Winograd's method, or to asking for padding (seen on nvdlav1).
-const TO_WINOGRAD: u32 = 3;
+const TO_WINOGRAD: u32 = 2;
+
+/// Registers more that those pass on their way from the check for room (RTL, branch nvdlav1, `NV_NVDLA_CDMA_wg.v`, req_valid_d2; `_dc.v` has req_valid_d1
+/// alone).
+const WINOGRAD_REGISTERS: u32 = 1;
 
 /// Cycles from the start of a layer to the first read of an image, or of weights.
 const TO_OTHERS: u32 = 2;

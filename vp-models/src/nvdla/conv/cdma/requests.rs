@@ -5,7 +5,7 @@
 
 use super::layer::{CdmaLayer, Input};
 use super::read::Read;
-use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS, TO_WINOGRAD};
+use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS, TO_WINOGRAD, WINOGRAD_REGISTERS};
 use crate::bus::axi::{Possible, Request, RequestWatch, Requester};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
 use crate::nvdla::conv::hardware::Hardware;
@@ -208,11 +208,12 @@ pub(super) struct DataRequests {
 impl DataRequests {
     pub(super) fn new(task: &Task<'_>, path: u32, counts: Counts<'_>) -> Rc<DataRequests> {
         let Task { layer, buffer, fetch, .. } = *task;
-        let start = match &layer.input {
-            Input::Feature(_) => TO_FEATURES,
-            Input::Winograd(_) => TO_WINOGRAD,
-            Input::Image(_) => TO_OTHERS,
+        let (start, registers) = match &layer.input {
+            Input::Feature(_) => (TO_FEATURES, 0),
+            Input::Winograd(_) => (TO_WINOGRAD, WINOGRAD_REGISTERS),
+            Input::Image(_) => (TO_OTHERS, 0),
         };
+        let path = path + registers;
         Rc::new(DataRequests {
             input: layer.input.clone(),
             buffer: buffer.clone(),
