@@ -38,6 +38,7 @@ pub mod rubik;
 pub mod sdp;
 pub mod timing;
 mod vector;
+mod write_interface;
 
 pub use description::NvdlaDescription;
 pub use device::Nvdla;

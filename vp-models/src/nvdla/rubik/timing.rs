@@ -8,10 +8,9 @@
 //! `NV_NVDLA_MCIF_WRITE_IG_bpt.v` behind it.
 
 use super::layer::{Mode, RubikLayer, STEPS};
-use crate::bus::axi::{WriteGatherer, WriteGathering};
 use crate::nvdla::timing::RubikTiming;
+use crate::nvdla::write_interface::{Last, PIPE, WriteInterface};
 use std::collections::VecDeque;
-use vp_core::Time;
 
 /// Pixels of a tile but in contraction.
 const PIXELS: u32 = 64;
@@ -151,155 +150,9 @@ fn write_address(layer: &RubikLayer, tile: &Tile, row: u32) -> u64 {
     place.base.wrapping_add(times(line, place.line_stride)).wrapping_add(offset)
 }
 
-/// Times of the last `N` of a row of events.
-struct Last<const N: usize> {
-    times: [u64; N],
-    count: usize,
-}
-
-impl<const N: usize> Last<N> {
-    const fn new() -> Last<N> {
-        Last { times: [0; N], count: 0 }
-    }
-
-    /// Returns the first cycle behind the last event.
-    const fn next(&self) -> u64 {
-        if self.count == 0 { 0 } else { self.times[(self.count - 1) % N] + 1 }
-    }
-
-    /// Returns the first cycle behind the event `N` before the next: then one of `N` places is free again.
-    const fn room(&self) -> u64 {
-        self.room_behind(0)
-    }
-
-    /// Returns the first cycle in which one of `N` places is free again when so many more are taken, of which the events are to come.
-    const fn room_behind(&self, more: usize) -> u64 {
-        let number = self.count + more;
-        if number < N { 0 } else { self.times[number % N] + 1 }
-    }
-
-    const fn note(&mut self, at: u64) {
-        self.times[self.count % N] = at;
-        self.count += 1;
-    }
-}
-
-/// Items that a pipe with its skid register holds.
-const PIPE: usize = 2;
 /// Pipes between the write port and the memory interface's cut of lines: RUBIK's own (`NV_NVDLA_RUBIK_dma.v`, pipe_p5, pipe_p6), and pipe_p1 and
 /// p2 of the interface.
 const PIPES: usize = 3;
-/// Atoms that each half of the interface's dfifo holds: in an input register, in its RAM of one, and in two registers at its output.
-const DATA_FIFO_ATOMS: usize = 4;
-/// Cycles from a beat's entry into it until the interface can make a beat of the bus of it.
-const DATA_FIFO: u64 = 2;
-
-/// The memory interface as the write port sees it, if the arbiter is always free: how long it takes no item.
-struct Interface {
-    /// Times at which items enter each pipe, and at which they leave the last.
-    pipes: [Last<PIPE>; PIPES + 1],
-    gathered: Option<Gathered>,
-}
-
-/// The way behind the pipes, where the interface makes beats of the bus and gathers them.
-struct Gathered {
-    gatherer: WriteGatherer,
-    /// Times at which atoms leave the dfifo's halves: the first of an item the lower one, the second the upper one.
-    halves: [Last<DATA_FIFO_ATOMS>; 2],
-    /// The present line begins in the middle of a beat of the bus. Then an item's second atom leaves with the next item's first
-    /// (`NV_NVDLA_MCIF_WRITE_IG_bpt.v`, is_swizzle).
-    is_swizzled: bool,
-    /// The last item's second atom has not left.
-    is_upper_left: bool,
-    /// Bytes of the line that have not come.
-    to_come: u64,
-}
-
-impl Gathered {
-    fn new(gathering: WriteGathering) -> Gathered {
-        Gathered {
-            gatherer: WriteGatherer::new(Interface::PERIOD, gathering),
-            halves: [const { Last::new() }; 2],
-            is_swizzled: false,
-            is_upper_left: false,
-            to_come: 0,
-        }
-    }
-
-    fn line(&mut self, address: u64, bytes: u32) {
-        self.gatherer.begin_line(address, bytes);
-        self.is_swizzled = !address.is_multiple_of(self.gatherer.beat());
-        self.to_come = bytes.into();
-    }
-
-    /// Returns the first cycle in which both halves of the dfifo take an atom: a cycle later than they have the place, as its output's ready is registered.
-    fn room(&self) -> u64 {
-        let [lower, upper] = &self.halves;
-        lower.room().max(upper.room_behind(self.is_upper_left.into())) + 1
-    }
-
-    /// An item of so many bytes comes into the dfifo.
-    fn data(&mut self, at: u64, bytes: usize) {
-        let Gathered { gatherer, halves: [lower, upper], is_swizzled, is_upper_left, to_come } = self;
-        gatherer.put(Interface::PERIOD * (at + DATA_FIFO + 1), bytes);
-        while let Some(asks) = gatherer.asks() {
-            gatherer.granted(asks, 1);
-        }
-        let made = gatherer.accepted().as_ps();
-        *to_come = to_come.saturating_sub(bytes as u64);
-        lower.note(made);
-        if *is_upper_left {
-            upper.note(made);
-        }
-        *is_upper_left = 2 * bytes as u64 > gatherer.beat();
-        if *is_upper_left && (!*is_swizzled || *to_come == 0) {
-            upper.note(made);
-            *is_upper_left = false;
-        }
-    }
-}
-
-impl Interface {
-    const PERIOD: Time = Time::ps(1);
-
-    fn new(gathering: Option<WriteGathering>) -> Interface {
-        Interface { pipes: [const { Last::new() }; PIPES + 1], gathered: gathering.map(Gathered::new) }
-    }
-
-    /// Returns the cycles in which an item, which is there from `from` on, enters the first pipe and leaves the last, from `leaves` on.
-    fn pass(&mut self, from: u64, leaves: u64) -> (u64, u64) {
-        let (mut at, mut entered) = (from, 0);
-        for stage in 0..=PIPES {
-            let room = if stage < PIPES { self.pipes[stage + 1].room() } else { leaves };
-            at = at.max(room).max(self.pipes[stage].next());
-            self.pipes[stage].note(at);
-            if stage == 0 {
-                entered = at;
-            }
-            at += 1;
-        }
-        (entered, at - 1)
-    }
-
-    /// Returns the cycle in which a line's header, which is there from `from` on, enters.
-    fn line(&mut self, from: u64, address: u64, bytes: u32) -> u64 {
-        let gone = self.gathered.as_ref().map_or(0, |it| it.gatherer.line_gone().as_ps());
-        if let Some(gathered) = &mut self.gathered {
-            gathered.line(address, bytes);
-        }
-        self.pass(from, gone).0
-    }
-
-    /// Returns the cycles in which some of its bytes, which are there from `from` on, enter and leave the pipes.
-    fn data(&mut self, from: u64, bytes: usize) -> (u64, u64) {
-        let room = self.gathered.as_ref().map_or(0, Gathered::room);
-        let (entered, left) = self.pass(from, room);
-        if let Some(gathered) = &mut self.gathered {
-            gathered.data(left, bytes);
-        }
-        (entered, left)
-    }
-}
 
 /// Atoms in each half of the FIFO in front of the write port: in its input register, in its RAM of four and in its output register
 /// (`NV_NVDLA_RUBIK_wrdma_data.v`).
@@ -376,7 +229,7 @@ pub(super) struct Drain {
     left: u32,
     /// Times at which the write port takes requests.
     requests: Last<REQUESTS>,
-    interface: Interface,
+    interface: WriteInterface,
 }
 
 impl Drain {
@@ -394,7 +247,7 @@ impl Drain {
             lines: Box::new(writes(layer)),
             left: 0,
             requests: Last::new(),
-            interface: Interface::new(timing.gathering),
+            interface: WriteInterface::new(PIPES, timing.gathering),
         }
     }
 
@@ -469,6 +322,7 @@ impl Drain {
 mod tests {
     use super::super::layer::RubikSurface;
     use super::*;
+    use crate::bus::axi::WriteGathering;
     use crate::nvdla::cube::Ram;
 
     const TIMING: RubikTiming =
