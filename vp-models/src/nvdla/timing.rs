@@ -116,6 +116,8 @@ pub struct ConvTiming {
 pub struct SdpTiming {
     /// The way of its atoms to the write arbiter, where that is known.
     pub write_path: Option<WritePathConfig>,
+    /// Blocks of its writes whose beats the memory interface gathers, if it does so.
+    pub gathering: Option<WriteGathering>,
     /// Cycles between the starts of two atoms.
     pub cycles_per_atom: u32,
     /// Cycles between the starts of two atoms when the element-wise stage takes part.
@@ -442,6 +444,7 @@ impl Built<'_> {
             output: 22 + cycles_per_atom + later,
             // RTL: `NV_NVDLA_SDP_WDMA_DAT_in.v`, an atom in each of four lanes.
             write_path: self.write_path(WriteLanes { count: 4, by_line: true, refill: 2 }),
+            gathering: self.gathering(),
             main_credits: self.credits_or(80, throughput),
             operand_credits,
             // RTL, branch nvdlav1, `NV_NVDLA_MCIF_READ_ig.v`: 80 for EW, 160 for the others.
@@ -583,14 +586,19 @@ impl Built<'_> {
         }
     }
 
+    /// Returns the blocks of writes whose beats the memory interface gathers: on nvdlav1.
+    fn gathering(self) -> Option<WriteGathering> {
+        WriteGathering::of_atoms(self.config.primary().width_bytes, self.atom())
+            .filter(|_| self.tree == RtlTree::Nvdlav1)
+    }
+
     fn rubik(self) -> RubikTiming {
         let is_nvdlav1 = self.tree == RtlTree::Nvdlav1;
         RubikTiming {
             // Of nvdlav1 seen; elsewhere the registers on the way.
             output: if is_nvdlav1 { 15 } else { 1 },
             credits: 80,
-            gathering: WriteGathering::of_atoms(self.config.primary().width_bytes, self.atom())
-                .filter(|_| is_nvdlav1),
+            gathering: self.gathering(),
             // Its enable bit is seen five cycles behind dp2reg_done, which comes three before (`NV_NVDLA_RUBIK_wr_req.v`, `_dual_reg.v`); and the
             // way of the data from memory to the register file, which `output` has in it.
             next_layer: if is_nvdlav1 { 2 + 7 } else { 2 },

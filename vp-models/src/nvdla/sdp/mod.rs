@@ -20,6 +20,7 @@
 
 pub mod atom;
 mod before_elementwise;
+mod before_interface;
 pub mod compute;
 mod counters;
 mod decode;

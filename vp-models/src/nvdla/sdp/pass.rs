@@ -3,6 +3,7 @@
 use super::Sdp;
 use super::atom::{AtomCounters, AtomOperands};
 use super::before_elementwise::{AtomInput, BeforeElementwise, Entered, Waiting};
+use super::before_interface::BeforeInterface;
 use super::layer::{Destination, SdpLayer, SdpSource};
 use super::lut::Tables;
 use super::operands::StageOperands;
@@ -35,6 +36,8 @@ struct AtomStarter<'a> {
     operands: [StageOperands<'a>; 3],
     /// Atoms of the main input that go on while the first one's operands are missing.
     ahead: u64,
+    /// Atoms that wait for the memory interface, of layers for which that shows.
+    leaving: Option<BeforeInterface>,
     early: PrefetchedLayer,
     /// From one atom's start to the next one's, and from its start to its result.
     pace: Time,
@@ -83,6 +86,10 @@ impl<'a> Pass<'a> {
             Destination::Pooling if timing.sdp.stage_registers.is_none() => None,
             _ => BeforeElementwise::of(layer, &timing.sdp, &common.sim, common.cycle),
         };
+        let leaving = match layer.destination {
+            Destination::Memory(surface) => BeforeInterface::of(layer, surface, &timing.sdp, common.cycle),
+            Destination::Pooling => None,
+        };
         let pace = match &waiting {
             Some(_) => timing::pace(layer, &timing.sdp),
             None => timing::cycles_per_atom(layer, &timing.sdp),
@@ -130,6 +137,7 @@ impl<'a> Pass<'a> {
             layer,
             operands,
             ahead: ahead.into(),
+            leaving,
             early: common.early(memory_alone && layer.input_atoms() == 1),
             pace,
             latency: common.cycles(timing::output_latency(layer, &timing.sdp)),
@@ -220,6 +228,9 @@ impl AtomStarter<'_> {
         if let Some(waiting) = waiting {
             self.earliest = self.earliest.max(waiting.room().await);
         }
+        if let Some(leaving) = &self.leaving {
+            self.earliest = self.earliest.max(leaving.room());
+        }
         let sim = &self.sdp.common.sim;
         sim.wait_until(self.earliest.max(operands_there)).await;
         self.take_operands(position);
@@ -246,6 +257,9 @@ impl AtomStarter<'_> {
             AtomInput::Accumulator(sums) => sums.len() / self.layer.lanes(),
         };
         self.account(start, steps);
+        if let Some(leaving) = &mut self.leaving {
+            leaving.start(start);
+        }
         self.started = self.earliest - self.pace;
         if self.layer.destination == Destination::Pooling {
             self.sdp.pooling.reserve();
@@ -356,6 +370,7 @@ impl AtomStarter<'_> {
         let layer = self.layer;
         let alike = layer.destination != Destination::Pooling
             && !waits
+            && self.leaving.is_none()
             && self.operands.iter().all(StageOperands::lasts);
         let mut most = if alike { (self.columns - position.column) as usize } else { 1 };
         if most > 1 {
@@ -381,7 +396,10 @@ impl AtomStarter<'_> {
         let common = &sdp.common;
         if layer.uses_rdma() {
             let of_elementwise = layer.ew.and_then(|stage| stage.operands).map(|_| passed);
-            let of_others = waiting.and_then(BeforeElementwise::operands_taken);
+            let of_others = match &self.leaving {
+                Some(leaving) => leaving.operands_taken(),
+                None => waiting.and_then(BeforeElementwise::operands_taken),
+            };
             sdp.started.push(self.started.max(of_elementwise.max(of_others).unwrap_or(Time::ZERO)));
         }
         common.sim.wait_until(passed).await;

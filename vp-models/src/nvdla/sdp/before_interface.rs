@@ -1,0 +1,245 @@
+//! Atoms that have started and wait for the memory interface of nvdlav1, which takes longer for lines of few atoms than SDP does.
+//!
+//! ```text
+//! CACC, main input → multiplexer → BS → BN → converter → lanes of the write DMA → pipes → interface
+//! ```
+//!
+//! A beat of 16 elements begins when the one so many before it as the registers hold has left for the lanes. These are two banks, for a line's atoms in
+//! turns, of four atoms each; the atoms of a beat of the bus leave them together, behind their line's header
+//! (RTL, branch nvdlav1, `NV_NVDLA_SDP_cmux.v`, `_core.v`, `_CORE_x.v`, `_CORE_c.v`; `_WDMA_DAT_in.v`, `_DAT_out.v`, cmd_en, dat_en; `_WDMA_dmaif.v`).
+
+use super::layer::{Carries, SdpLayer, SdpSource, Stage};
+use super::timing;
+use crate::nvdla::cube::Surface;
+use crate::nvdla::timing::SdpTiming;
+use crate::nvdla::write_interface::{Last, WriteInterface};
+use std::collections::VecDeque;
+use vp_core::Time;
+
+/// Registers that beats pass one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Registers {
+    /// Cycles of a beat's way through them.
+    forward: u32,
+    /// Beats that they hold where nothing leaves them.
+    held: u32,
+    /// Cycles from the leaving of the last of so many until the next can enter.
+    backward: u32,
+}
+
+/// A register of the multiplexer, with its skid buffer.
+const MULTIPLEXER: Registers = Registers { forward: 1, held: 2, backward: 1 };
+/// BS or BN; from the place where data meets the ALU's operand, and where it meets the multiplier's (seen at the inputs of `NV_NVDLA_SDP_core.v`).
+const STAGE: Registers = Registers { forward: 13, held: 21, backward: 5 };
+const FROM_ALU: Registers = Registers { forward: 11, held: 19, backward: 4 };
+const FROM_MULTIPLIER: Registers = Registers { forward: 6, held: 11, backward: 3 };
+/// The converter and the registers around it.
+const CONVERTER: Registers = Registers { forward: 6, held: 8, backward: 2 };
+
+impl Registers {
+    fn and(self, others: Registers) -> Registers {
+        Registers {
+            forward: self.forward + others.forward,
+            held: self.held + others.held,
+            backward: self.backward + others.backward,
+        }
+    }
+
+    /// Returns the registers from the place where a stage's operands from memory are taken to its end.
+    fn from_operands(stage: &Option<Stage>) -> Option<Registers> {
+        let carries = stage.as_ref()?.operands?.carries;
+        Some(if carries == Carries::Multiplier { FROM_MULTIPLIER } else { FROM_ALU })
+    }
+}
+
+/// Atoms that each bank of the write DMA's lanes holds (`NV_NVDLA_SDP_WDMA_DAT_in.v`, dfifo: a RAM of three and an output register).
+const BANK: usize = 4;
+/// Pipes between the lanes and the interface's cut of lines, each with a skid buffer: two of the write DMA's (`NV_NVDLA_SDP_WDMA_dmaif.v`, pipe_p1
+/// and p3), and pipe_p1 and p2 of the interface.
+const PIPES: usize = 4;
+/// Cycles from the entry of a layer's first beat into the lanes to the first header.
+const FIRST_HEADER: u64 = 2;
+/// Beats that are looked back to.
+const BEATS: usize = 80;
+
+/// The atoms between SDP's input and the memory interface.
+pub(super) struct BeforeInterface {
+    cycle: Time,
+    /// Beats of an atom, and atoms of a beat of the bus.
+    beats: u32,
+    atoms: usize,
+    atom: u32,
+    all: Registers,
+    /// From the place where the operands of BS or BN are taken, the later ones if both have some.
+    operands: Option<Registers>,
+    /// Cycles at which the last beats have entered the lanes, the newest last.
+    entered: VecDeque<u64>,
+    /// Lines that are to come; bytes that are to come of the present one, and the atoms of its next beat of the bus.
+    lines: Box<dyn Iterator<Item = (u64, u32)>>,
+    left: u32,
+    gathered: usize,
+    /// Cycle at which the present line's header, or its last beat of the bus, has left the lanes.
+    sent: Option<u64>,
+    banks: [Last<BANK>; 2],
+    interface: WriteInterface,
+}
+
+impl BeforeInterface {
+    /// Returns none if SDP never waits: if the interface takes no longer for a line than SDP.
+    pub(super) fn of(
+        layer: &SdpLayer,
+        surface: Surface,
+        timing: &SdpTiming,
+        cycle: Time,
+    ) -> Option<BeforeInterface> {
+        let gathering = timing.gathering?;
+        if layer.ew.is_some() || layer.output.bytes() != layer.precision.bytes() {
+            return None;
+        }
+        let (beats, atom) = (timing::pace(layer, timing).max(1), layer.atom as u32);
+        let (_, bytes) = timing::writes(layer, surface).next()?;
+        // A line that begins in the middle of a beat, and of a block: its header, a command of each block, and its beats.
+        let on_bus = 2 + bytes.div_ceil(gathering.beat) + 1 + bytes.div_ceil(gathering.block);
+        if on_bus <= beats * bytes.div_ceil(atom) {
+            return None;
+        }
+        let mut all = CONVERTER;
+        let mut operands = None;
+        for stage in [&layer.bn, &layer.bs] {
+            operands = operands.or_else(|| Some(Registers::from_operands(stage)?.and(all)));
+            if stage.is_some() {
+                all = all.and(STAGE);
+            }
+        }
+        let multiplexers = 1 + usize::from(layer.source == SdpSource::Accumulator);
+        (0..multiplexers).for_each(|_| all = all.and(MULTIPLEXER));
+        Some(BeforeInterface {
+            cycle,
+            beats,
+            atoms: (gathering.beat / atom).max(1) as usize,
+            atom,
+            all,
+            operands,
+            entered: VecDeque::new(),
+            lines: timing::writes(layer, surface),
+            left: 0,
+            gathered: 0,
+            sent: None,
+            banks: [const { Last::new() }; 2],
+            interface: WriteInterface::new(PIPES, Some(gathering)),
+        })
+    }
+
+    /// Returns the time from which on the next atom can start.
+    pub(super) fn room(&self) -> Time {
+        let held = self.all.held as usize;
+        let begins = (0..self.beats as usize).filter_map(|beat| {
+            let index = (self.entered.len() + beat).checked_sub(held)?;
+            let left = *self.entered.get(index)?;
+            Some((left + u64::from(self.all.backward)).saturating_sub(beat as u64))
+        });
+        self.cycle * begins.max().unwrap_or(0)
+    }
+
+    /// Returns the time at which the last atom's operands of BS or BN are taken, as if it were at its start; if it has some. They are when its
+    /// last beat but one meets its own (`NV_NVDLA_SDP_core.v`, pipe_p1 to p4).
+    pub(super) fn operands_taken(&self) -> Option<Time> {
+        let Registers { forward, held, backward } = self.operands?;
+        let left = self.entered.len().checked_sub(2 + held as usize)?;
+        let before = self.all.forward - forward + self.beats - 1;
+        Some(self.cycle * (self.entered[left] + u64::from(backward) + 1).saturating_sub(before.into()))
+    }
+
+    /// An atom starts.
+    pub(super) fn start(&mut self, start: Time) {
+        let start = start.cycles(self.cycle) + u64::from(self.all.forward);
+        let bank = self.gathered % self.banks.len();
+        // A bank takes an atom in the cycle in which one leaves it.
+        let room = self.banks[bank].room().saturating_sub(1);
+        let mut entered = 0;
+        for beat in 0..u64::from(self.beats) {
+            let behind = self.entered.back().map_or(0, |last| last + 1);
+            entered = (start + beat).max(behind).max(room);
+            self.entered.push_back(entered);
+        }
+        if self.left == 0 {
+            let Some((address, bytes)) = self.lines.next() else { return };
+            let first = entered + 1 - u64::from(self.beats);
+            let from = self.sent.map_or(first + FIRST_HEADER, |sent| sent + 1);
+            self.sent = Some(self.interface.line(from, address, bytes));
+            self.left = bytes;
+        }
+        self.left = self.left.saturating_sub(self.atom);
+        self.gathered += 1;
+        if self.gathered == self.atoms || self.left == 0 {
+            let from = self.sent.map_or(0, |sent| sent + 1).max(entered + 1);
+            let (sent, _) = self.interface.data(from, self.gathered * self.atom as usize);
+            self.sent = Some(sent);
+            self.banks.iter_mut().take(self.gathered).for_each(|bank| bank.note(sent));
+            self.gathered = 0;
+        }
+        while self.entered.len() > BEATS {
+            self.entered.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bus::axi::WriteGathering;
+
+    /// Returns the cycles at which atoms of two bytes an element start that are there in each cycle, and whose lines are these.
+    fn starts(all: Registers, lines: Vec<(u64, u32)>, atoms: usize) -> Vec<u64> {
+        let cycle = Time::ns(1);
+        let mut leaving = BeforeInterface {
+            cycle,
+            beats: 1,
+            atoms: 2,
+            atom: 32,
+            all,
+            operands: None,
+            entered: VecDeque::new(),
+            lines: Box::new(lines.into_iter()),
+            left: 0,
+            gathered: 0,
+            sent: None,
+            banks: [const { Last::new() }; 2],
+            interface: WriteInterface::new(PIPES, Some(WriteGathering { beat: 64, block: 256 })),
+        };
+        let mut next = Time::ZERO;
+        let start = |_| {
+            let at = next.max(leaving.room());
+            leaving.start(at);
+            next = at + cycle;
+            at.cycles(cycle)
+        };
+        (0..atoms).map(start).collect()
+    }
+
+    /// Returns runs of numbers that follow each other: the first and the last of each.
+    fn runs(numbers: &[u64]) -> Vec<(u64, u64)> {
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for &number in numbers {
+            match runs.last_mut() {
+                Some((_, last)) if *last + 1 == number => *last = number,
+                _ => runs.push((number, number)),
+            }
+        }
+        runs
+    }
+
+    /// Eight lines of eight columns by Winograd's method, whose pairs of columns begin in the middle of a beat: sums were taken in these cycles.
+    #[test]
+    fn as_on_nv_full() {
+        let line = |number: u64| {
+            let (block, pair, line) = (number / 16, number / 4 % 4, number % 4);
+            (0x10a0 + 0x100 * (4 * block + line) + 0x40 * pair, 64)
+        };
+        let all = CONVERTER.and(MULTIPLEXER).and(MULTIPLEXER);
+        let starts = starts(all, (0..32).map(line).collect(), 64);
+        let pairs = [35, 39, 44, 49, 54, 59, 63, 67, 71, 75, 79, 83, 87, 91, 95].map(|first| (first, first + 1));
+        let seen: Vec<(u64, u64)> = std::iter::once((0, 33)).chain(pairs).collect();
+        assert_eq!(runs(&starts), seen);
+    }
+}
