@@ -217,26 +217,27 @@ const NVDLAV1_EW_MULTIPLIER: i32 = -1;
 /// stage's `dppack`, operands `u_bs_alu_pack`; each stage waits for both in `NV_NVDLA_SDP_HLS_sync2data`).
 pub(super) fn operands_later(layer: &SdpLayer, timing: &SdpTiming) -> [i32; 3] {
     match timing.stage_registers {
-        Some(registers) => operands_later_by_stage(layer, registers as i32),
+        Some(registers) => operands_later_by_stage(layer, registers as i32, i32::min),
         None => registers_before_operands(layer).map(|registers| registers as i32),
     }
 }
 
 /// Returns the same for nvdlav1, whose stages have `registers` each, whatever they bypass. In BS and BN the multiplier is behind the five
 /// registers of the ALU (RTL, `NV_NVDLA_SDP_CORE_x.v`), in EW it is in front of the ALU, and its operand, which is converted, must be there
-/// a cycle before the data (seen at the inputs of `NV_NVDLA_SDP_core.v`: bs_data_in, bs_alu_in, bs_mul_in, and of bn and ew).
-fn operands_later_by_stage(layer: &SdpLayer, registers: i32) -> [i32; 3] {
-    let first =
+/// a cycle before the data (seen at the inputs of `NV_NVDLA_SDP_core.v`: bs_data_in, bs_alu_in, bs_mul_in, and of bn and ew). Of a stage with
+/// operands of both it is one of these, by `of_both`.
+fn operands_later_by_stage(layer: &SdpLayer, registers: i32, of_both: fn(i32, i32) -> i32) -> [i32; 3] {
+    let point =
         |operands: Option<OperandStream>, alu: i32, multiplier: i32| match operands.map(|it| it.carries) {
             Some(Carries::Multiplier) => multiplier,
             Some(Carries::Alu) | None => alu,
-            Some(Carries::Both) => alu.min(multiplier),
+            Some(Carries::Both) => of_both(alu, multiplier),
         };
     let before_bn = registers * i32::from(layer.bs.is_some());
     let before_ew = before_bn + registers * i32::from(layer.bn.is_some());
     let of_stage =
-        |stage: &Option<Stage>| first(stage.and_then(|stage| stage.operands), 2, 2 + NVDLAV1_ALU as i32);
-    let ew = first(layer.ew.and_then(|ew| ew.operands), NVDLAV1_EW_ALU, NVDLAV1_EW_MULTIPLIER);
+        |stage: &Option<Stage>| point(stage.and_then(|stage| stage.operands), 2, 2 + NVDLAV1_ALU as i32);
+    let ew = point(layer.ew.and_then(|ew| ew.operands), NVDLAV1_EW_ALU, NVDLAV1_EW_MULTIPLIER);
     [of_stage(&layer.bs), before_bn + of_stage(&layer.bn), before_ew + ew]
 }
 
@@ -278,11 +279,25 @@ pub(super) fn next_read(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
         layer.bn.and_then(|it| it.operands),
         layer.ew.and_then(|it| it.operands),
     ];
-    let taken =
-        stages.iter().zip(registers_before_operands(layer)).filter(|(operands, _)| operands.is_some());
-    let later = taken.map(|(_, later)| later + 1).max().unwrap_or(0);
-    // What comes from the accumulator starts a cycle later here than what is read.
-    timing.next_read + later - u32::from(layer.source == SdpSource::Accumulator)
+    let last = |meet: [i32; 3]| {
+        let meet = stages.iter().zip(meet).filter(|(operands, _)| operands.is_some());
+        meet.map(|(_, later)| later).max()
+    };
+    let later = match timing.stage_registers {
+        // A beat's operands leave their lanes when the beat before meets its own, and the address comes fifteen cycles behind the last
+        // (`NV_NVDLA_SDP_core.v`, pipe_p1 to p6; seen there and at sdp_nrdma2dp, sdp_erdma2dp). Those of EW pass a converter.
+        Some(registers) => {
+            let [bs, bn, ew] = operands_later_by_stage(layer, registers as i32, i32::max);
+            last([bs, bn, ew - 1]).map(|later| later + 1 + pace(layer, timing) as i32)
+        }
+        // What comes from the accumulator starts a cycle later here than what is read.
+        None => {
+            let of_accumulator = i32::from(layer.source == SdpSource::Accumulator);
+            let later = last(registers_before_operands(layer).map(|registers| registers as i32));
+            Some(later.map_or(0, |later| later + 1) - of_accumulator)
+        }
+    };
+    timing.next_read.saturating_add_signed(later.unwrap_or(0))
 }
 
 /// Number of atoms that the registers hold in front of the first operands, of layers with any; what waits for these is among them. Looked at on
