@@ -20,7 +20,7 @@ pub struct Handoff<T> {
     items: RefCell<VecDeque<(Time, T)>>,
     /// Time at which the last item was taken.
     taken_at: Cell<Time>,
-    /// True if somebody waits for an item, or for a place, and the number of items that may be left for who waits for the others to be taken: the
+    /// True if somebody waits for an item, or for a place; the number of items that may be left where somebody waits for the others to be taken. The
     /// events are for these, and come when the wait is over.
     awaits_item: Cell<bool>,
     awaits_place: Cell<bool>,
@@ -28,6 +28,11 @@ pub struct Handoff<T> {
     put: Event,
     taken: Event,
     few_left: Event,
+    /// Layers that one side has announced, and that the other has begun, the last of these when.
+    announced: Cell<u64>,
+    begun: Cell<u64>,
+    begun_at: Cell<Time>,
+    begins: Event,
 }
 
 impl<T> Handoff<T> {
@@ -48,6 +53,10 @@ impl<T> Handoff<T> {
             put: sim.event(format!("{name}.put")),
             taken: sim.event(format!("{name}.taken")),
             few_left: sim.event(format!("{name}.taken")),
+            announced: Cell::default(),
+            begun: Cell::default(),
+            begun_at: Cell::new(Time::ZERO),
+            begins: sim.event(format!("{name}.begins")),
         }
     }
 
@@ -79,6 +88,27 @@ impl<T> Handoff<T> {
                 }
             }
         }
+    }
+
+    /// Begins another layer for the side that puts; tells its number.
+    pub fn announce(&self) -> u64 {
+        self.announced.set(self.announced.get() + 1);
+        self.announced.get()
+    }
+
+    /// Begins another layer for the side that takes.
+    pub fn begin(&self) {
+        self.begun.set(self.begun.get() + 1);
+        self.begun_at.set(self.sim.now());
+        self.begins.notify_delta();
+    }
+
+    /// Waits until the side that takes has begun a layer; tells when, if it has begun no later one.
+    pub async fn begun(&self, layer: u64) -> Option<Time> {
+        while self.begun.get() < layer {
+            self.begins.wait().await;
+        }
+        (self.begun.get() == layer).then(|| self.begun_at.get())
     }
 
     /// Puts an item in; the caller has waited for [`Handoff::room`].
@@ -142,16 +172,17 @@ impl<T> Handoff<T> {
 
     /// Takes the oldest item, if [`Handoff::ready`] has found one.
     pub fn take(&self) -> Option<T> {
-        self.take_leaving(Time::ZERO)
+        self.take_as_of(|_| (self.sim.now(), self.sim.now()))
     }
 
-    /// Takes, as [`take`](Self::take) does, an item that leaves its place so much later.
-    pub fn take_leaving(&self, later: Time) -> Option<T> {
+    /// Takes it, as [`take`](Self::take) does; tells by the item since or from when its place is free, and since when it counts as taken.
+    pub fn take_as_of(&self, times: impl FnOnce(&T) -> (Time, Time)) -> Option<T> {
         let (_, item) = self.items.borrow_mut().pop_front()?;
-        self.taken_at.set(self.sim.now());
+        let (free, taken) = times(&item);
+        self.taken_at.set(taken);
         let mut places = self.places.borrow_mut();
         if places.len() + self.items.borrow().len() < self.depth.get() {
-            places.push_back(self.sim.now() + self.backward.get() + later);
+            places.push_back(free + self.backward.get());
             if self.awaits_place.take()
                 && let Some(free) = places.front()
             {
@@ -170,7 +201,7 @@ impl<T> Handoff<T> {
 
 impl<T> Handoff<T> {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        // Who waits begins to wait anew. What was taken in a layer before does not count.
+        // Who waits begins to wait anew. What was taken in a layer before does not count, and each layer announced has begun.
         let Handoff {
             sim: _,
             forward: _,
@@ -185,6 +216,10 @@ impl<T> Handoff<T> {
             put: _,
             taken: _,
             few_left: _,
+            announced: _,
+            begun: _,
+            begun_at: _,
+            begins: _,
         } = self;
         at.at_rest(items.borrow().is_empty(), "something is in a FIFO between two stages")?;
         at.cell(backward)?;
@@ -263,5 +298,34 @@ mod tests {
         simulation.run();
         let (came, free) = (Time::ns(5), Time::ns(7));
         assert_eq!(*seen.borrow(), [(came, Some(1)), (came, Some(2)), (came, Some(3)), (free, None)]);
+    }
+
+    #[test]
+    fn who_puts_waits_for_a_layer_to_begin_and_for_most_to_be_taken() {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let handoff = Rc::new(Handoff::new(&sim, "h", 3, Time::ns(1), Time::ZERO));
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let (input, log) = (handoff.clone(), seen.clone());
+        sim.process("producer", async move {
+            let layer = input.announce();
+            (1..=3).for_each(|item| input.put(item));
+            log.borrow_mut().push(input.begun(layer).await);
+            log.borrow_mut().push(input.left(1).await);
+            log.borrow_mut().push(input.left(2).await);
+        });
+        let clock = sim.clone();
+        sim.process("consumer", async move {
+            clock.wait(Time::ns(5)).await;
+            handoff.begin();
+            for item in 1..=2 {
+                clock.wait(Time::ns(4)).await;
+                let left = clock.now() - Time::ns(1);
+                assert_eq!(handoff.take_as_of(|_| (left, left)), Some(item));
+            }
+        });
+        simulation.run();
+        // One is left: that is less than two.
+        assert_eq!(*seen.borrow(), [Some(Time::ns(5)), Some(Time::ns(12)), None]);
     }
 }

@@ -23,11 +23,15 @@ pub(crate) struct Passed {
     pub(crate) last: bool,
     /// The layer that should have come was refused: the atom means nothing.
     pub(crate) abandoned: bool,
+    /// True if its place is free for another atom when its first half has left, not the other.
+    pub(crate) counts_by_first: bool,
 }
 
 impl Passed {
+    pub(crate) const EMPTY: Passed =
+        Passed { atom: [0; MAX_ATOM], last: false, abandoned: false, counts_by_first: false };
     /// In place of a layer that does not come.
-    pub(crate) const ABANDONED: Passed = Passed { atom: [0; MAX_ATOM], last: true, abandoned: true };
+    pub(crate) const ABANDONED: Passed = Passed { last: true, abandoned: true, ..Passed::EMPTY };
 }
 
 /// The memory interfaces an engine can reach, by the `RAM_TYPE` bit of its registers.

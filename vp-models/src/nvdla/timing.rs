@@ -109,6 +109,8 @@ pub struct ConvTiming {
     pub cycles_per_atom: u32,
     /// From SDP's taking the last atom to the interrupt.
     pub delivered_to_interrupt: u32,
+    /// Cycles by which that is less where elements have 16 bits: the atom has fewer beats.
+    pub wide_delivered_sooner: u32,
 }
 
 /// SDP's shape in time.
@@ -171,6 +173,10 @@ pub struct PdpTiming {
     pub write_path: Option<WritePathConfig>,
     /// Cycles between the starts of two atoms, in and out.
     pub cycles_per_atom: u32,
+    /// True if atoms leave the input before their slots where the datapath stands.
+    pub goes_ahead: bool,
+    /// Cycles from the earliest slot of a layer from memory to that of one from SDP.
+    pub opens: u32,
     /// From the slot of an output atom to its write address.
     pub output: u32,
     /// Room of the input's latency FIFO, in atoms.
@@ -484,6 +490,10 @@ impl Built<'_> {
         let cycles_per_atom = self.per_atom(self.config.pdp_throughput);
         PdpTiming {
             cycles_per_atom,
+            // Looked at on nvdlav1 alone.
+            goes_ahead: self.tree == RtlTree::Nvdlav1,
+            // RTL: SDP's beat is held outside `NV_NVDLA_PDP_CORE_preproc.v` (waiting_for_op_en) and passes a register there.
+            opens: u32::from(self.tree == RtlTree::Nvdlav1),
             output: 31 + cycles_per_atom + self.later(),
             write_path: self.write_fifo(4, self.config.pdp_throughput),
             credits: self.credits_or(61, self.config.pdp_throughput),
@@ -664,6 +674,8 @@ impl Built<'_> {
                 + 3
                 + self.done_to_interrupt()
                 + u32::from(tree == RtlTree::NvSmall),
+            // Seen at cacc2glb_done_intr_pd.
+            wide_delivered_sooner: if by_beat { handover / 2 } else { 0 },
         }
     }
 }

@@ -12,7 +12,7 @@ mod timing;
 mod unread;
 
 use self::layer::{Hardware, Method, PdpLayer, PdpSource};
-use self::timing::Slots;
+use self::timing::{Leaving, Slots};
 use self::unread::Unread;
 use super::control::Control;
 use super::cube::Cube;
@@ -183,6 +183,7 @@ impl Engine for Pdp {
             return;
         }
         self.unread.gone().await;
+        self.from_sdp.begin();
         // SDP sends its layer all the same: it goes nowhere.
         loop {
             self.from_sdp.ready().await;
@@ -266,7 +267,7 @@ impl Pdp {
             for lane in lanes {
                 let mut atom = [0; MAX_ATOM];
                 stream.take(&mut atom[..self.hardware.atom]).await;
-                lane.put(Passed { atom, last: false, abandoned: false });
+                lane.put(Passed { atom, ..Passed::EMPTY });
             }
             self.common.sim.wait(self.common.cycle).await;
         }
@@ -286,6 +287,10 @@ impl Pdp {
         let (width, height) = (layer.horizontal.input, layer.vertical.input);
         // One line more than a window has: the last outputs of a line may come during the next one.
         let mut input = Cube::rolling(width, height, layer.surfaces(), atom, layer.vertical.kernel + 1);
+        if layer.source == PdpSource::Sdp {
+            self.from_sdp.begin();
+        }
+        let opened = sim.now() + self.common.cycles(timing.pdp.opens);
         let begin = timing::begin(&timing.pdp);
         let mut slots = Slots::new(layer, timing.pdp.cycles_per_atom);
         let mut outputs = output_atoms(layer);
@@ -316,6 +321,9 @@ impl Pdp {
             let there = source.since().unwrap_or(sim.now());
             let mut start = early.start(there, sim.now()).max(room);
             let from_memory = layer.source != PdpSource::Sdp;
+            if !from_memory {
+                start = start.max(opened);
+            }
             if first && from_memory {
                 self.begin_request(there);
             }
@@ -331,7 +339,13 @@ impl Pdp {
             occupancy.busy(Datapath::Pdp, slot, slot + pace);
             occupancy.count(Work::Pdp, lanes);
             sim.wait_until(slot).await;
-            let Some(Passed { atom: input_atom, abandoned, .. }) = source.take() else { break };
+            let goes_ahead = timing.pdp.goes_ahead && layer.source == PdpSource::Sdp;
+            let leaves = |passed: &Passed| {
+                let Leaving { first, last } = slots.leaves();
+                let place = if passed.counts_by_first { first } else { last };
+                if goes_ahead { (*cycle * place, *cycle * last) } else { (slot, slot) }
+            };
+            let Some(Passed { atom: input_atom, abandoned, .. }) = source.take_as_of(leaves) else { break };
             taken += 1;
             if taken == all && from_memory {
                 self.started.push(slot);

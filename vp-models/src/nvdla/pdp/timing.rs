@@ -126,6 +126,17 @@ fn blocking_lines(windows: &Windows, axis: &Axis) -> u32 {
     blocking + taken.unwrap_or(0)
 }
 
+/// Times from which an atom's beats leave the input, one behind the other, for its first half and for the other.
+///
+/// Where PDP stands, a part of an atom is in front of its slot (RTL, branch nvdlav1, seen at pre2cal1d_pvld of `NV_NVDLA_PDP_CORE_preproc.v`): two beats
+/// may be ahead of the stage over columns and seven ahead of the one over rows, and the next comes in as many cycles behind the slot of the one
+/// that many before it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Leaving {
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
 /// The slots of one layer, in cycles from the start of simulation: fed with the arrival of input atoms.
 pub(super) struct Slots {
     pace: u64,
@@ -150,6 +161,10 @@ pub(super) struct Slots {
     // …its earliest slot, and lines of the surface before that ride on coming ones.
     element_from: u64,
     riding_lines: u32,
+    // The input in front of both: when the last atom leaves it, the earliest time for the next one, and the last atom's slot.
+    leaves: Leaving,
+    leaves_from: u64,
+    last_slot: u64,
 }
 
 impl Slots {
@@ -180,6 +195,9 @@ impl Slots {
             element_column: 0,
             element_from: 0,
             riding_lines: 0,
+            leaves: Leaving::default(),
+            leaves_from: 0,
+            last_slot: 0,
         }
     }
 
@@ -193,6 +211,11 @@ impl Slots {
             slot = slot.max(self.element_from);
         }
         self.atom_from = slot + self.pace;
+        let first = arrival.max(self.leaves.last + self.pace);
+        let last = arrival.max(self.leaves_from).max(self.last_slot + self.pace);
+        self.leaves = Leaving { first, last };
+        self.leaves_from = last + self.pace;
+        self.last_slot = slot;
         if self.riding > 0 {
             self.riding -= 1;
             self.element(slot, outputs);
@@ -205,6 +228,11 @@ impl Slots {
             self.end_row(&windows, outputs);
         }
         slot
+    }
+
+    /// Returns when the last atom leaves the input on nvdlav1.
+    pub(super) fn leaves(&self) -> Leaving {
+        self.leaves
     }
 
     fn end_row(&mut self, windows: &Windows, outputs: &mut Vec<u64>) {
@@ -225,6 +253,7 @@ impl Slots {
             let at = slot.max(self.element_from);
             self.element(at, outputs);
             self.atom_from = at + self.pace;
+            self.leaves_from += self.pace;
             slot += self.pace;
         }
         self.riding = windows.flushes - free_running;

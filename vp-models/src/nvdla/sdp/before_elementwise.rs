@@ -30,11 +30,8 @@ pub(super) struct Registers {
 /// Operators of BS or BN of nvdlav1, which each catch a beat in front of them (`NV_NVDLA_SDP_CORE_x.v`, `chn_*_in_wait_dp` of `X_alu`,
 /// `X_mul`, `X_trt` and `X_relu`).
 const NVDLAV1_OPERATORS: u32 = 4;
-/// Beats that they catch, with those in the pipes of one place between them (`chn_alu_out_cns_pipe`, `chn_mul_out_cns_pipe`,
-/// `chn_trt_out_cns_pipe`).
-const NVDLAV1_CAUGHT: u32 = NVDLAV1_OPERATORS + 3;
-/// Beats in front of the ALU and in the pipe behind it.
-const NVDLAV1_CAUGHT_BY_ALU: u32 = 2;
+/// Pipes of one place, one behind each operator but the last (`chn_alu_out_cns_pipe`, `chn_mul_out_cns_pipe`, `chn_trt_out_cns_pipe`).
+const NVDLAV1_PIPES: u32 = NVDLAV1_OPERATORS - 1;
 
 impl Registers {
     pub(super) fn and(self, others: Registers) -> Registers {
@@ -66,7 +63,7 @@ impl Registers {
 
     /// Returns the registers of BS or BN: the first and the last, which pack and unpack, have no skid buffer. On nvdlav1 only the first has one
     /// (`NV_NVDLA_SDP_core`, flop_bs_data_in).
-    fn of(stage: &Option<Stage>, timing: &SdpTiming) -> Registers {
+    pub(super) fn of(stage: &Option<Stage>, timing: &SdpTiming) -> Registers {
         match (stage, timing.stage_registers) {
             (None, _) => Registers::default(),
             (Some(_), None) => {
@@ -75,7 +72,7 @@ impl Registers {
             (Some(_), Some(all)) => Registers {
                 with_skid: 1,
                 without: all - 1,
-                caught: NVDLAV1_CAUGHT,
+                caught: NVDLAV1_OPERATORS + NVDLAV1_PIPES,
                 catching: NVDLAV1_OPERATORS,
             },
         }
@@ -94,7 +91,7 @@ impl Registers {
     }
 
     /// Of BS or BN, those behind the one in which data meets what is read for the layer, if something is.
-    fn behind_operands(stage: &Option<Stage>, timing: &SdpTiming) -> Option<Registers> {
+    pub(super) fn behind_operands(stage: &Option<Stage>, timing: &SdpTiming) -> Option<Registers> {
         let Stage { alu, operands, .. } = (*stage)?;
         let is_behind_alu = operands?.carries == Carries::Multiplier;
         let all = Registers::of(stage, timing);
@@ -103,13 +100,14 @@ impl Registers {
                 Registers { with_skid: all.with_skid - 2, without: 1, ..all }
             }
             None => Registers { without: 1, ..all },
+            // The beat caught in front of the operator has not met them.
             Some(_) if is_behind_alu => Registers {
                 with_skid: 0,
                 without: all.without - timing::NVDLAV1_ALU,
-                caught: NVDLAV1_CAUGHT - NVDLAV1_CAUGHT_BY_ALU,
-                ..all
+                caught: all.caught - 3,
+                catching: all.catching - 1,
             },
-            Some(_) => Registers { with_skid: 0, ..all },
+            Some(_) => Registers { with_skid: 0, caught: all.caught - 1, ..all },
         })
     }
 }
@@ -149,6 +147,8 @@ pub(super) struct BeforeElementwise {
     beats: u32,
     /// Cycles of a beat in EW.
     each: u32,
+    /// True on nvdlav1, where operands are taken one beat ahead.
+    by_beat: bool,
     /// Registers from the input to EW.
     all: Registers,
     /// Registers from the place where the operands of BS or BN are taken, the later ones if both have some.
@@ -169,8 +169,8 @@ struct Taken {
     count: usize,
     /// Times at which the last ones would have started if nothing could wait in front of EW, the newest last.
     times: VecDeque<Time>,
-    /// Time at which the newest atom meets its operands, in BS or BN, and that at which these are taken: after the previous atom
-    /// has met its own. Counted as if it were at its start.
+    /// Time at which the newest atom meets its operands, in BS or BN, and that at which these are taken: after what is before them, the previous
+    /// atom or on nvdlav1 beat, has met its own. Counted as if it were at its start.
     met: Time,
     operands: Time,
 }
@@ -190,13 +190,14 @@ impl BeforeElementwise {
         let of_bs = Registers::behind_operands(&layer.bs, timing).map(|rest| rest.and(bn));
         let all = Registers::before_elementwise(layer, timing);
         let operands = Registers::behind_operands(&layer.bn, timing).or(of_bs);
-        (each > 1).then(|| BeforeElementwise::new(sim, cycle, (beats, each), all, operands))
+        let by_beat = timing.stage_registers.is_some();
+        (each > 1).then(|| BeforeElementwise::new(sim, cycle, (beats, each, by_beat), all, operands))
     }
 
     fn new(
         sim: &Sim,
         cycle: Time,
-        (beats, each): (u32, u32),
+        (beats, each, by_beat): (u32, u32, bool),
         all: Registers,
         operands: Option<Registers>,
     ) -> BeforeElementwise {
@@ -204,6 +205,7 @@ impl BeforeElementwise {
             cycle,
             beats,
             each,
+            by_beat,
             all,
             operands,
             atoms: RefCell::default(),
@@ -254,9 +256,14 @@ impl BeforeElementwise {
         let mut taken = self.taken.borrow_mut();
         let start_behind = taken.times.back().map_or(start, |&before| start.max(before + pace));
         let time = start_behind.max(operands);
-        taken.operands = start.max(taken.met);
         let limit = self.operands.and_then(|registers| self.limit(registers, taken.count, &taken));
-        taken.met = limit.map_or(start, |limit| start.max(limit));
+        let met = limit.map_or(start, |limit| start.max(limit));
+        taken.operands = match self.by_beat {
+            false => start.max(taken.met),
+            true if self.beats == 1 => taken.met,
+            true => start.max(met.since(self.cycle * u64::from(self.each - 1))),
+        };
+        taken.met = met;
         taken.count += 1;
         taken.times.push_back(time);
         if taken.times.len() > 64 {
@@ -264,6 +271,13 @@ impl BeforeElementwise {
         }
         self.went.notify_delta();
         time
+    }
+
+    /// Returns the time at which EW takes the beat before the newest atom's last one, as if its atom were at its start.
+    pub(super) fn before_last(&self) -> Option<Time> {
+        let times = &self.taken.borrow().times;
+        let newest = times.len().checked_sub(if self.beats == 1 { 2 } else { 1 })?;
+        times.get(newest).copied()
     }
 
     /// Returns the time at which the newest atom's operands of BS or BN are taken, as if it were at its start; if it has some.
@@ -292,7 +306,7 @@ mod tests {
     use vp_core::Simulation;
 
     fn of(beats: u32, each: u32, all: Registers, operands: Option<Registers>) -> BeforeElementwise {
-        BeforeElementwise::new(&Simulation::new().sim(), Time::ns(1), (beats, each), all, operands)
+        BeforeElementwise::new(&Simulation::new().sim(), Time::ns(1), (beats, each, false), all, operands)
     }
 
     /// Returns for atoms that come one behind the other when they start, when they would if nothing could wait, and when their operands are
@@ -332,14 +346,9 @@ mod tests {
     #[test]
     fn atoms_start_as_the_beats_of_the_registers_do() {
         for (beats, each) in [(1, 2), (2, 4), (4, 2), (8, 2)] {
-            for (with_skid, without, caught, catching) in [
-                (1, 0, 0, 0),
-                (2, 0, 0, 0),
-                (2, 2, 0, 0),
-                (5, 2, 0, 0),
-                (9, 4, 0, 0),
-                (3, 12, NVDLAV1_CAUGHT, NVDLAV1_OPERATORS),
-            ] {
+            for (with_skid, without, caught, catching) in
+                [(1, 0, 0, 0), (2, 0, 0, 0), (2, 2, 0, 0), (5, 2, 0, 0), (9, 4, 0, 0), (3, 12, 7, 4)]
+            {
                 let registers = Registers { with_skid, without, caught, catching };
                 if registers.held() < beats {
                     continue;
@@ -367,8 +376,7 @@ mod tests {
     /// nv_full with data of CACC's and BS: its beats were taken in each cycle from 726 to 752, then in 756, 760, 764.
     #[test]
     fn as_on_nv_full() {
-        let all =
-            Registers { with_skid: 3, without: 12, caught: NVDLAV1_CAUGHT, catching: NVDLAV1_OPERATORS };
+        let all = Registers { with_skid: 3, without: 12, caught: 7, catching: 4 };
         let starts: Vec<u64> = pass(&of(2, 4, all, None), 16).iter().map(|atom| 726 + atom.0).collect();
         assert_eq!(starts[11..], [748, 750, 755, 763, 771]);
     }

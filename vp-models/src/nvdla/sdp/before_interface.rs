@@ -238,7 +238,8 @@ mod tests {
         };
         let all = CONVERTER.and(MULTIPLEXER).and(MULTIPLEXER);
         let starts = starts(all, (0..32).map(line).collect(), 64);
-        let pairs = [35, 39, 44, 49, 54, 59, 63, 67, 71, 75, 79, 83, 87, 91, 95].map(|first| (first, first + 1));
+        let pairs =
+            [35, 39, 44, 49, 54, 59, 63, 67, 71, 75, 79, 83, 87, 91, 95].map(|first| (first, first + 1));
         let seen: Vec<(u64, u64)> = std::iter::once((0, 33)).chain(pairs).collect();
         assert_eq!(runs(&starts), seen);
     }

@@ -166,7 +166,8 @@ impl Feed {
 
     /// Takes the first of the atoms that are ready and leave their place so much later.
     pub(super) fn take_leaving(&self, later: Time) -> Atom {
-        self.output.take_leaving(later).map_or([0; MAX_ATOM], |(_, atom)| atom)
+        let now = self.sim.now();
+        self.output.take_as_of(|_| (now + later, now)).map_or([0; MAX_ATOM], |(_, atom)| atom)
     }
 
     /// Takes the next of those that are used together with one that was taken.

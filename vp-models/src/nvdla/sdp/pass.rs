@@ -8,7 +8,7 @@ use super::layer::{Destination, SdpLayer, SdpSource};
 use super::lut::Tables;
 use super::operands::StageOperands;
 use super::results::Results;
-use super::timing::{self, LeftForPooling, ToPooling};
+use super::timing::{self, LeftForPooling, OperandsEnd, ShutPooling, ToPooling};
 use crate::bus::axi::Begin;
 use crate::nvdla::dma::{Atom, MAX_ATOM, Passed};
 use crate::nvdla::engine::PrefetchedLayer;
@@ -42,6 +42,12 @@ struct AtomStarter<'a> {
     /// From one atom's start to the next one's, and from its start to its result.
     pace: Time,
     latency: Time,
+    /// End of a layer that goes to PDP, where that is before PDP has taken all; what of it can begin before PDP does; its number; and of its atoms
+    /// how many have begun.
+    left_for_pooling: Option<LeftForPooling>,
+    shut: Option<ShutPooling>,
+    number: u64,
+    begun: u64,
     /// Bound on an atom's start by those before it on their way to the write DMA.
     begin: Begin,
     /// True if an atom begins before all of it has room on the way to PDP; then the one that has begun: when, and if it is the last.
@@ -50,9 +56,10 @@ struct AtomStarter<'a> {
     /// The steps of a surface, as so many runs of so many steps.
     lines: u64,
     columns: u64,
-    /// The time at which the next atom can start, and that at which the last one has started.
+    /// The time at which the next atom can start, and those at which the last one, and the one before it, have started.
     earliest: Time,
     started: Time,
+    started_before: Time,
     /// For lines whose surfaces take turns: input of the first surface.
     first_input: VecDeque<Atom>,
     /// True if the layer cannot go on.
@@ -98,15 +105,16 @@ impl<'a> Pass<'a> {
             SdpSource::Memory(_) => pace,
             SdpSource::Accumulator => pace.max(timing.conv.cycles_per_atom),
         };
-        let mut is_split = false;
+        let (mut is_split, mut counts_by_first) = (false, false);
         match layer.destination {
             Destination::Memory(surface) => {
                 let pace = common.cycles(timing::pace(layer, &timing.sdp));
                 sdp.output.start(surface.ram, timing::writes(layer, surface), pace);
             }
             Destination::Pooling => {
-                let ToPooling { depth, backward, is_split: splits } = ToPooling::of(layer, &timing.sdp);
-                is_split = splits;
+                let way = ToPooling::of(layer, &timing.sdp);
+                let ToPooling { depth, backward, .. } = way;
+                (is_split, counts_by_first) = (way.is_split, way.counts_by_first);
                 sdp.pooling.set_depth(depth, common.cycles(backward));
             }
         }
@@ -132,6 +140,14 @@ impl<'a> Pass<'a> {
             _ => 0,
         };
         let pace = common.cycles(pace);
+        let left_for_pooling = match layer.destination {
+            Destination::Pooling => LeftForPooling::of(layer, &timing.sdp),
+            Destination::Memory(_) => None,
+        };
+        let mut results = Results::new(sdp, layer, tables, results, pace);
+        results.counts_by_first = counts_by_first;
+        results.dropped_each =
+            left_for_pooling.as_ref().map_or(Time::ZERO, |end| common.cycles(end.dropped_each));
         let starter = AtomStarter {
             sdp,
             layer,
@@ -141,6 +157,16 @@ impl<'a> Pass<'a> {
             early: common.early(memory_alone && layer.input_atoms() == 1),
             pace,
             latency: common.cycles(timing::output_latency(layer, &timing.sdp)),
+            left_for_pooling,
+            shut: match layer.destination {
+                Destination::Pooling => ShutPooling::of(layer, &timing.sdp),
+                Destination::Memory(_) => None,
+            },
+            number: match layer.destination {
+                Destination::Pooling => sdp.pooling.announce(),
+                Destination::Memory(_) => 0,
+            },
+            begun: 0,
             begin: timing::begin(layer, &timing.sdp),
             is_split,
             entering: None,
@@ -148,10 +174,11 @@ impl<'a> Pass<'a> {
             columns,
             earliest: common.free(),
             started: Time::ZERO,
+            started_before: Time::ZERO,
             first_input: VecDeque::new(),
             ended: false,
         };
-        Pass { starter, waiting, results: Results::new(sdp, layer, tables, results, pace) }
+        Pass { starter, waiting, results }
     }
 
     /// Runs the layer; tells when its last atom leaves.
@@ -260,6 +287,7 @@ impl AtomStarter<'_> {
         if let Some(leaving) = &mut self.leaving {
             leaving.start(start);
         }
+        self.started_before = self.started;
         self.started = self.earliest - self.pace;
         if self.layer.destination == Destination::Pooling {
             self.sdp.pooling.reserve();
@@ -342,6 +370,12 @@ impl AtomStarter<'_> {
         }
         let waits = sim.now();
         self.sdp.pooling.room().await;
+        if let Some(shut) = self.shut.take_if(|shut| shut.atoms == self.begun) {
+            let begun = self.sdp.pooling.begun(self.number).await;
+            let open = begun.map_or(Time::ZERO, |begun| begun + self.sdp.common.cycles(shut.backward));
+            self.earliest = self.earliest.max(open);
+        }
+        self.begun += 1;
         if sim.now() == waits {
             return there;
         }
@@ -392,33 +426,78 @@ impl AtomStarter<'_> {
 
     /// Tells the read DMA and waits until the last atom has passed; tells when its result leaves.
     async fn finish(&self, results: &Results<'_>, waiting: Option<&BeforeElementwise>) -> Time {
-        let (AtomStarter { sdp, layer, .. }, passed) = (self, results.passed);
+        let AtomStarter { sdp, layer, .. } = self;
         let common = &sdp.common;
         if layer.uses_rdma() {
-            let of_elementwise = layer.ew.and_then(|stage| stage.operands).map(|_| passed);
-            let of_others = match &self.leaving {
-                Some(leaving) => leaving.operands_taken(),
-                None => waiting.and_then(BeforeElementwise::operands_taken),
-            };
-            sdp.started.push(self.started.max(of_elementwise.max(of_others).unwrap_or(Time::ZERO)));
+            sdp.started.push(self.reads_end(results, waiting).await);
         }
-        common.sim.wait_until(passed).await;
-        match layer.destination {
-            Destination::Pooling => match LeftForPooling::of(layer, &common.timing.sdp) {
-                Some(LeftForPooling { behind_pdp, atoms, behind_room }) => {
-                    let at_pdp = passed + results.to_pdp + common.cycles(common.timing.sdp.to_pdp);
-                    let room = sdp.pooling.left(atoms as usize).await;
-                    let room = room.map_or(Time::ZERO, |taken| taken + common.cycles(behind_room));
-                    room.max(at_pdp + common.cycles(behind_pdp))
-                }
-                None => {
-                    sdp.pooling.left(0).await;
-                    common.sim.now() + common.cycles(common.timing.sdp.taken_by_pdp)
-                }
-            },
-            Destination::Memory(_) if layer.has_output() => sdp.output.handed_over().await,
-            Destination::Memory(_) => passed + self.latency,
+        common.sim.wait_until(results.passed).await;
+        match (layer.destination, &self.left_for_pooling) {
+            (Destination::Pooling, Some(end)) => {
+                let at_pdp = results.dropped + results.to_pdp + common.cycles(common.timing.sdp.to_pdp);
+                let room = self.room_behind(end.atoms, end.behind_room).await;
+                let end = room.max(at_pdp + common.cycles(end.behind_pdp));
+                end.max(self.end_behind_begin().await)
+            }
+            (Destination::Pooling, None) => {
+                sdp.pooling.left(0).await;
+                common.sim.now() + common.cycles(common.timing.sdp.taken_by_pdp)
+            }
+            (Destination::Memory(_), _) if layer.has_output() => sdp.output.handed_over().await,
+            (Destination::Memory(_), _) => results.passed + self.latency,
         }
+    }
+
+    /// Waits until all that was read is taken, or it follows when; tells that time, as the start of a last atom for which no operands are read.
+    async fn reads_end(&self, results: &Results<'_>, waiting: Option<&BeforeElementwise>) -> Time {
+        let AtomStarter { sdp, layer, .. } = *self;
+        let common = &sdp.common;
+        let timing = &common.timing.sdp;
+        let of_elementwise = layer.ew.and_then(|stage| stage.operands).map(|_| results.passed);
+        let of_others = match &self.leaving {
+            Some(leaving) => leaving.operands_taken(),
+            None => waiting.and_then(BeforeElementwise::operands_taken),
+        };
+        let Some(registers) = timing.stage_registers else {
+            return self.started.max(of_elementwise.max(of_others).unwrap_or(Time::ZERO));
+        };
+        let beats = timing::pace(layer, timing).max(1);
+        let is_memory = matches!(layer.source, SdpSource::Memory(_));
+        let mut end = if is_memory { self.started + common.cycles(beats - 1) } else { Time::ZERO };
+        if waiting.is_none() && layer.destination != Destination::Pooling {
+            let last = of_others.unwrap_or(self.started);
+            let leave = timing::operands_leave(layer, registers, timing);
+            return leave.map_or(end, |leave| end.max(last + common.cycles(leave)));
+        }
+        let started_before = if beats == 1 { self.started_before } else { self.started };
+        let before_last = waiting.and_then(BeforeElementwise::before_last);
+        for (stage, operands) in OperandsEnd::of(layer, timing).into_iter().enumerate() {
+            let Some(OperandsEnd { later, atoms, behind_room }) = operands else { continue };
+            let met = if stage == 2 { before_last } else { of_others }.unwrap_or(started_before);
+            end = end.max(met + common.cycles(later));
+            if layer.destination == Destination::Pooling {
+                end = end.max(self.room_behind(atoms, behind_room).await);
+            }
+        }
+        end
+    }
+
+    /// Waits until PDP has begun, if the layer has a beat that waits for that; tells the end of the layer if all were there then.
+    async fn end_behind_begin(&self) -> Time {
+        let common = &self.sdp.common;
+        let beats = u64::from(timing::pace(self.layer, &common.timing.sdp).max(1));
+        let (Some(end), true) = (&self.left_for_pooling, self.begun * beats > 1) else { return Time::ZERO };
+        let Some(begun) = self.sdp.pooling.begun(self.number).await else { return Time::ZERO };
+        // The first has gone to the write DMA long before.
+        let others = u64::from(end.dropped_each) * (self.begun * beats - 2) / beats;
+        begun + common.cycles(end.behind_begin) + common.cycle * others
+    }
+
+    /// Waits until PDP has taken all atoms but the last `atoms`; tells the time so many cycles after it has taken the one before them, if they
+    /// follow that one.
+    async fn room_behind(&self, atoms: u32, cycles: u32) -> Time {
+        let taken = self.sdp.pooling.left(atoms as usize).await;
+        taken.map_or(Time::ZERO, |taken| taken + self.sdp.common.cycles(cycles))
     }
 
     /// Waits until the next atom of the main input is there; tells since when it has been.

@@ -8,7 +8,7 @@ use super::layer::{Destination, SdpLayer};
 use super::lut::Tables;
 use super::operands::StageOperands;
 use super::timing;
-use crate::nvdla::dma::{MAX_ATOM, Passed};
+use crate::nvdla::dma::Passed;
 use std::collections::VecDeque;
 use vp_core::Time;
 
@@ -29,6 +29,11 @@ pub(super) struct Results<'a> {
     columns: u64,
     /// Time at which the last atom has passed on to EW.
     pub(super) passed: Time,
+    /// True if the place of an atom on the way to PDP counts as free when its first half has left for PDP.
+    pub(super) counts_by_first: bool,
+    /// Between two atoms that go to PDP and that the write DMA drops; time at which it has dropped the last, as if it were at its start.
+    pub(super) dropped_each: Time,
+    pub(super) dropped: Time,
     /// Results of a step, and for lines whose surfaces take turns those of the second.
     output: Vec<u8>,
     second_output: VecDeque<u8>,
@@ -55,6 +60,9 @@ impl<'a> Results<'a> {
             to_pdp: common.cycles(timing::stages_to_pooling(layer, timing)),
             columns: timing::runs(layer).1,
             passed: Time::ZERO,
+            counts_by_first: false,
+            dropped_each: Time::ZERO,
+            dropped: Time::ZERO,
             output: Vec::new(),
             second_output: VecDeque::new(),
             counters: AtomCounters::default(),
@@ -94,6 +102,8 @@ impl<'a> Results<'a> {
             };
         }
         self.passed = start + self.pace * (steps as u64 - 1);
+        let free = self.dropped + self.dropped_each;
+        self.dropped = if self.dropped == Time::ZERO { start } else { start.max(free) };
         self.hand_on(start, is_last);
         if position.column + steps as u64 == self.columns {
             for second in self.second_output.make_contiguous().chunks_exact(self.sdp.hardware.atom) {
@@ -111,7 +121,7 @@ impl<'a> Results<'a> {
             let (first, second) = result.split_at(atom);
             match layer.destination {
                 Destination::Pooling => {
-                    let mut passed = Passed { atom: [0; MAX_ATOM], last, abandoned: false };
+                    let mut passed = Passed { last, counts_by_first: self.counts_by_first, ..Passed::EMPTY };
                     passed.atom[..atom].copy_from_slice(first);
                     let later = (start + self.to_pdp).since(self.sdp.common.sim.now());
                     self.sdp.pooling.put_reserved(passed, later);

@@ -51,6 +51,8 @@ pub(super) struct ToPooling {
     pub(super) backward: u32,
     /// True if an atom of CACC's begins before there is room for its last element. That enters a cycle before the next atom can begin.
     pub(super) is_split: bool,
+    /// True if the next atom's way is free when the first half of one has left for PDP, not the other.
+    pub(super) counts_by_first: bool,
 }
 
 impl ToPooling {
@@ -76,10 +78,17 @@ impl ToPooling {
             // The next atom begins when the last of the one before it leaves the register that holds it.
             true => {
                 let backward = taken + beats - 1 - part;
-                ToPooling { depth: whole as usize + 1, backward, is_split: false }
+                ToPooling { depth: whole as usize + 1, backward, is_split: false, counts_by_first: false }
             }
-            false if part == 0 => ToPooling { depth: whole as usize, backward: taken, is_split: false },
-            false => ToPooling { depth: whole as usize + 1, backward: taken + beats - part, is_split: true },
+            false if part == 0 => {
+                ToPooling { depth: whole as usize, backward: taken, is_split: false, counts_by_first: false }
+            }
+            false => ToPooling {
+                depth: whole as usize + 1,
+                backward: taken + beats - part,
+                is_split: true,
+                counts_by_first: false,
+            },
         }
     }
 
@@ -91,7 +100,12 @@ impl ToPooling {
         let before = capacity + PLACES - (beats - 1);
         let atoms = before.div_ceil(beats);
         let left = (atoms * beats - before) * parts + parts - 1;
-        ToPooling { depth: atoms as usize, backward: taken + 2 + left - (beats - 1), is_split: false }
+        ToPooling {
+            depth: atoms as usize,
+            backward: taken + 2 + left - (beats - 1),
+            is_split: false,
+            counts_by_first: false,
+        }
     }
 
     /// Returns the way on nvdlav1, where a beat's parts wait in FIFOs too, and other registers are in front of them.
@@ -104,7 +118,8 @@ impl ToPooling {
         let passes = timing.to_pdp + beats - 1;
         let forward = TO_PDP + u32::from(layer.source == SdpSource::Accumulator);
         let backward = left + way.backward() + forward - passes;
-        ToPooling { depth: atoms as usize, backward, is_split: false }
+        let counts_by_first = left + 1 < beats * parts_of_beat(layer, timing);
+        ToPooling { depth: atoms as usize, backward, is_split: false, counts_by_first }
     }
 }
 
@@ -118,6 +133,30 @@ const CONVERTER: Registers = Registers { with_skid: 1, without: 4, caught: 1, ca
 /// buffer, and for each part of a beat a FIFO of four and its output register, whose place is free a cycle after it is left
 /// (`NV_NVDLA_PDP_CORE_preproc.v`, `u_ro_fifo_*`).
 const INTO_PDP: Registers = Registers { with_skid: 1, without: 1 + 4 + 1, caught: 0, catching: 1 };
+
+/// Way of a layer's first atoms on nvdlav1 while PDP has not begun with it: a beat waits in the register in front of PDP, the others behind it
+/// (`NV_NVDLA_PDP_CORE_preproc.v`, waiting_for_op_en).
+pub(super) struct ShutPooling {
+    /// Number of atoms that begin; cycles from PDP's beginning to the earliest start of the next one.
+    pub(super) atoms: u64,
+    pub(super) backward: u32,
+}
+
+impl ShutPooling {
+    /// `None` on other trees.
+    pub(super) fn of(layer: &SdpLayer, timing: &SdpTiming) -> Option<ShutPooling> {
+        timing.stage_registers?;
+        let beats = pace(layer, timing).max(1);
+        let elementwise = layer.ew.as_ref().map_or(Registers::default(), |_| ELEMENTWISE);
+        let way = Registers::before_elementwise(layer, timing).and(elementwise).and(CONVERTER);
+        // That many and the one in front of PDP; of the next atom, beats that find room when the first of them goes to PDP.
+        let atoms = (way.held() + 1) / beats;
+        let others = (atoms + 1) * beats - 1 - way.held();
+        let of_accumulator = u32::from(layer.source == SdpSource::Accumulator);
+        let backward = (2 + others + way.backward() + of_accumulator).saturating_sub(beats - 1);
+        Some(ShutPooling { atoms: atoms.into(), backward })
+    }
+}
 
 /// Returns for the last beat of an atom, and the beat that is so many before it, how many atoms before it that one's is, and the cycles from
 /// PDP's taking that atom until the last part of the beat has left for its datapath.
@@ -143,6 +182,10 @@ pub(super) struct LeftForPooling {
     /// end.
     pub(super) atoms: u32,
     pub(super) behind_room: u32,
+    /// Cycles from PDP's beginning to the end, if the layer's second beat is the last: it waits for the first to go into PDP.
+    pub(super) behind_begin: u32,
+    /// Cycles that the write DMA takes for an atom: in lines of one, each has a cycle for its command (`NV_NVDLA_SDP_WDMA_DAT_out.v`, cmd_en).
+    pub(super) dropped_each: u32,
 }
 
 impl LeftForPooling {
@@ -153,9 +196,17 @@ impl LeftForPooling {
         const FORWARD: u32 = 3;
         const LATER: u32 = 7;
         let (atoms, left) = last_behind(INTO_PDP.held(), layer, timing);
-        let others = (pace(layer, timing).max(1) - 1) * parts_of_beat(layer, timing);
+        let beats = pace(layer, timing).max(1);
+        let others = (beats - 1) * parts_of_beat(layer, timing);
         let behind_room = left + INTO_PDP.backward() + LATER;
-        Some(LeftForPooling { behind_pdp: others + LATER - FORWARD, atoms, behind_room })
+        let dropped_each = if layer.width == 1 && layer.height > 1 { beats.max(2) } else { beats };
+        Some(LeftForPooling {
+            behind_pdp: others + LATER - FORWARD,
+            atoms,
+            behind_room,
+            behind_begin: 6,
+            dropped_each,
+        })
     }
 }
 
@@ -274,30 +325,20 @@ fn registers_before_operands(layer: &SdpLayer) -> [u32; 3] {
 /// read is taken, a cycle later where that is operands (RTL, `NV_NVDLA_SDP_MRDMA_EG_dout`, eg_done; `NV_NVDLA_SDP_RDMA_eg`,
 /// alu_layer_done).
 pub(super) fn next_read(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    let of_accumulator = u32::from(layer.source == SdpSource::Accumulator);
+    if timing.stage_registers.is_some() {
+        return timing.next_read - of_accumulator;
+    }
     let stages = [
         layer.bs.and_then(|it| it.operands),
         layer.bn.and_then(|it| it.operands),
         layer.ew.and_then(|it| it.operands),
     ];
-    let last = |meet: [i32; 3]| {
-        let meet = stages.iter().zip(meet).filter(|(operands, _)| operands.is_some());
-        meet.map(|(_, later)| later).max()
-    };
-    let later = match timing.stage_registers {
-        // A beat's operands leave their lanes when the beat before meets its own, and the address comes fifteen cycles behind the last
-        // (`NV_NVDLA_SDP_core.v`, pipe_p1 to p6; seen there and at sdp_nrdma2dp, sdp_erdma2dp). Those of EW pass a converter.
-        Some(registers) => {
-            let [bs, bn, ew] = operands_later_by_stage(layer, registers as i32, i32::max);
-            last([bs, bn, ew - 1]).map(|later| later + 1 + pace(layer, timing) as i32)
-        }
-        // What comes from the accumulator starts a cycle later here than what is read.
-        None => {
-            let of_accumulator = i32::from(layer.source == SdpSource::Accumulator);
-            let later = last(registers_before_operands(layer).map(|registers| registers as i32));
-            Some(later.map_or(0, |later| later + 1) - of_accumulator)
-        }
-    };
-    timing.next_read.saturating_add_signed(later.unwrap_or(0))
+    let taken =
+        stages.iter().zip(registers_before_operands(layer)).filter(|(operands, _)| operands.is_some());
+    let later = taken.map(|(_, later)| later + 1).max().unwrap_or(0);
+    // What comes from the accumulator starts a cycle later here than what is read.
+    timing.next_read + later - of_accumulator
 }
 
 /// Number of atoms that the registers hold in front of the first operands, of layers with any; what waits for these is among them. Looked at on
@@ -306,6 +347,53 @@ pub(super) fn atoms_before_operands(layer: &SdpLayer, timing: &SdpTiming) -> u32
     match reads_operands(layer) && timing.stage_registers.is_some() {
         true => Registers::held_before_operands(layer, timing) / pace(layer, timing).max(1),
         false => 0,
+    }
+}
+
+/// Returns the cycles from the start of a layer's last atom until its operands have left their lanes on nvdlav1, which is when the beat before
+/// meets its own, as the end counts for the last atom's start; `None` if it has none.
+pub(super) fn operands_leave(layer: &SdpLayer, registers: u32, timing: &SdpTiming) -> Option<u32> {
+    let [bs, bn, ew] = operands_later_by_stage(layer, registers as i32, i32::max);
+    let stages = [
+        layer.bs.and_then(|it| it.operands),
+        layer.bn.and_then(|it| it.operands),
+        layer.ew.and_then(|it| it.operands),
+    ];
+    let of_accumulator = i32::from(layer.source == SdpSource::Accumulator);
+    let met = stages.iter().zip([bs, bn, ew - 1]).filter(|(operands, _)| operands.is_some());
+    let last = met.map(|(_, later)| later).max()?;
+    Some((last + 1 + pace(layer, timing) as i32 + of_accumulator).max(0) as u32)
+}
+
+/// End on nvdlav1 of the reads of one stage's operands: the last is taken when the beat before has met its own
+/// (`NV_NVDLA_SDP_core.v`, pipe_p1 to p6 have one place).
+pub(super) struct OperandsEnd {
+    /// Cycles from the meeting of the beat before the last, as if its atom were at its start, to the end as it counts for the last atom's start.
+    pub(super) later: u32,
+    /// Atoms and cycles as in [`LeftForPooling`].
+    pub(super) atoms: u32,
+    pub(super) behind_room: u32,
+}
+
+impl OperandsEnd {
+    /// Of BS, BN and EW, of those that have some.
+    pub(super) fn of(layer: &SdpLayer, timing: &SdpTiming) -> [Option<OperandsEnd>; 3] {
+        let behind = Registers::default().and(CONVERTER).and(INTO_PDP);
+        let ew = if layer.ew.is_some() { ELEMENTWISE.and(behind) } else { behind };
+        let bn = Registers::of(&layer.bn, timing).and(ew);
+        let ways = [
+            Registers::behind_operands(&layer.bs, timing).map(|way| way.and(bn)),
+            Registers::behind_operands(&layer.bn, timing).map(|way| way.and(ew)),
+            layer.ew.and_then(|stage| stage.operands).map(|_| ew),
+        ];
+        let mut later = operands_later(layer, timing).into_iter();
+        ways.map(|way| {
+            let later = (later.next().unwrap_or(0) + 2).max(0) as u32;
+            let way = way?;
+            let (atoms, left) = last_behind(way.held() + 1, layer, timing);
+            // In cycles of the start of an atom, which counts 12 before its way into PDP and the read DMA's address 22 behind it.
+            Some(OperandsEnd { later, atoms, behind_room: left + way.backward() + 5 })
+        })
     }
 }
 
@@ -464,10 +552,24 @@ mod tests {
         let timing = Timing::of(&Config::named("nv_small").unwrap(), RtlTree::NvSmall).sdp;
         // The RTL: PDP takes an atom from cycle 1752 on, 3 behind its start as it counts here; the first four elements of the third one behind
         // enter from 1756 on, the others up to 1769, and the next one's first could in 1770.
-        let ToPooling { depth, backward, is_split } = ToPooling::of(&to_pooling(true), &timing);
+        let ToPooling { depth, backward, is_split, .. } = ToPooling::of(&to_pooling(true), &timing);
         assert_eq!((depth, 1752 - 3 + backward, is_split), (4, 1770, true));
         // Nine registers with a skid buffer hold two atoms and two elements.
         let bypassed = ToPooling::of(&to_pooling(false), &timing);
         assert_eq!((bypassed.depth, bypassed.is_split), (3, true));
+    }
+
+    #[test]
+    fn on_nvdlav1_beats_wait_in_sdp_and_in_front_of_pdp() {
+        let timing = Timing::of(&Config::named("nv_full").unwrap(), RtlTree::Nvdlav1).sdp;
+        // The RTL: beat 29 of CACC's, the last one of atom 14, enters 6 cycles after the second part of beat 10, the first one of atom 5, has left for
+        // PDP's datapath. BS holds 21 beats more, five cycles longer.
+        let bypassed = ToPooling::of(&to_pooling(false), &timing);
+        assert_eq!((bypassed.depth, bypassed.backward, bypassed.counts_by_first), (9, 1 + 6 + 5 - 1, true));
+        let bs = ToPooling::of(&to_pooling(true), &timing);
+        assert_eq!((bs.depth, bs.backward, bs.counts_by_first), (20, 3 + 11 + 5 - 1, false));
+        // The last beat leaves the converter two cycles after the one eight before it has gone to PDP's datapath.
+        let end = LeftForPooling::of(&to_pooling(true), &timing).unwrap();
+        assert_eq!((end.atoms, end.behind_room), (4, 3 + 2 + 7));
     }
 }
