@@ -57,8 +57,8 @@ const BANK: usize = 4;
 /// Pipes between the lanes and the interface's cut of lines, each with a skid buffer: two of the write DMA's (`NV_NVDLA_SDP_WDMA_dmaif.v`, pipe_p1
 /// and p3), and pipe_p1 and p2 of the interface.
 const PIPES: usize = 4;
-/// Cycles from the entry of a layer's first beat into the lanes to the first header.
-const FIRST_HEADER: u64 = 2;
+/// Cycles from the entry of a line's first beat into the lanes until its header leaves (seen at sdp2mcif_wr_req).
+const TO_HEADER: u64 = 2;
 /// Beats that are looked back to.
 const BEATS: usize = 80;
 
@@ -165,7 +165,7 @@ impl BeforeInterface {
         if self.left == 0 {
             let Some((address, bytes)) = self.lines.next() else { return };
             let first = entered + 1 - u64::from(self.beats);
-            let from = self.sent.map_or(first + FIRST_HEADER, |sent| sent + 1);
+            let from = self.sent.map_or(0, |sent| sent + 1).max(first + TO_HEADER);
             self.sent = Some(self.interface.line(from, address, bytes));
             self.left = bytes;
         }
