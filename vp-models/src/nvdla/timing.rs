@@ -261,6 +261,14 @@ pub struct CdpFloatTiming {
     pub sum: u32,
     /// Multiplier.
     pub multiply: u32,
+    /// Skid registers, by which a step is delayed later where an element waits for the write DMA: those of conversion and interpolation.
+    pub lookup_skids: u32,
+    /// Those of the square sum.
+    pub square_sum_skids: u32,
+    /// Those of the multiplier.
+    pub multiply_skids: u32,
+    /// Results from one that waits for the write DMA to the gap that the interpolation leaves behind it, without the multiplier; 0 for no gap.
+    pub to_gap: u32,
 }
 
 /// Times at which there is room for the next transfer in the FIFOs of CDP's write DMA.
@@ -536,7 +544,17 @@ impl Built<'_> {
             multiply: 1,
             // RTL, nvdlav1, its signals: conversion 1, `NV_NVDLA_CDP_DP_LUT_ctrl` 2, `_lut` 1, `_intp` 11; `_sum`, `fp_sum_block`; `_mul`.
             float: match self.tree {
-                RtlTree::Nvdlav1 => CdpFloatTiming { lookup: 15, square_sum: 4, sum: 4, multiply: 2 },
+                // `NV_NVDLA_CDP_DP_INTP_unit` has 18 elements of those behind the one at its output, and 8 go from there to the write DMA.
+                RtlTree::Nvdlav1 => CdpFloatTiming {
+                    lookup: 15,
+                    square_sum: 4,
+                    sum: 4,
+                    multiply: 2,
+                    lookup_skids: 3,
+                    square_sum_skids: 2,
+                    multiply_skids: 1,
+                    to_gap: 26,
+                },
                 _ => CdpFloatTiming::default(),
             },
             credits: self.credits_or(61, self.config.cdp_throughput),

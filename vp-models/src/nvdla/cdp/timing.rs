@@ -79,6 +79,10 @@ pub(super) struct Steps {
     delay: u32,
     /// From a step to the write of its atom.
     output: u64,
+    /// Skid registers of fp16's stages.
+    float_skids: u64,
+    /// Results from one that waits for the write DMA to the gap behind it, in fp16; 0 in other formats.
+    to_gap: u64,
     surfaces: u32,
     /// The next step, and the earliest entry of the next element.
     next: u64,
@@ -99,6 +103,12 @@ pub(super) struct Steps {
     /// as there are places.
     front: VecDeque<u64>,
     left: VecDeque<u64>,
+    /// Results so far.
+    results_so_far: u64,
+    /// Gaps in fp16's pipeline: number of the result behind each, and the time at which it leaves at the earliest.
+    gaps: VecDeque<(u64, u64)>,
+    /// True if the last result has waited for room in the pipeline and the next one waits once more, as it does in fp16.
+    waits_again: bool,
     /// The transfer that was written last: when, and how many atoms.
     last_written: Option<(u64, u32)>,
     /// Transfers that are complete and not reported.
@@ -112,12 +122,20 @@ impl Steps {
         let square_sum = timing.square_sum + float.square_sum + float.sum * layer.reach;
         let sum = if layer.square_sum { square_sum } else { 0 };
         let multiply = if layer.multiply { timing.multiply + float.multiply } else { 0 };
+        let skids = float.lookup_skids
+            + if layer.square_sum { float.square_sum_skids } else { 0 }
+            + if layer.multiply { float.multiply_skids } else { 0 };
+        // With the multiplier as many more as it holds.
+        let in_multiplier = if layer.multiply { multiply + float.multiply_skids } else { 0 };
+        let to_gap = if float.to_gap > 0 { float.to_gap + in_multiplier } else { 0 };
         Steps {
             timing: timing.clone(),
             rows: (layer.atom as u32).div_ceil(timing.elements_per_step.max(1)),
             has_square_sum: layer.square_sum,
             delay: if layer.square_sum { CHANNELS_BEHIND.div_ceil(per_step) } else { 0 },
             output: u64::from(timing.output + float.lookup + sum + multiply),
+            float_skids: skids.into(),
+            to_gap: to_gap.into(),
             surfaces: layer.surfaces(),
             next: 0,
             next_entry: 0,
@@ -130,6 +148,9 @@ impl Steps {
             leaving: 0,
             front: VecDeque::new(),
             left: VecDeque::new(),
+            results_so_far: 0,
+            gaps: VecDeque::new(),
+            waits_again: false,
             last_written: None,
             written: Vec::new(),
         }
@@ -178,7 +199,10 @@ impl Steps {
         self.next = step + 1;
         let mut passes = (step + FRONT).max(self.front.back().map_or(0, |left| left + 1));
         if self.column < self.results {
-            passes = passes.max(self.pipeline_room());
+            passes += u64::from(std::mem::take(&mut self.waits_again));
+            let room = self.pipeline_room();
+            self.waits_again = room > passes && self.to_gap > 0;
+            passes = passes.max(room);
             self.leave(passes - FRONT + self.output);
         }
         self.front.push_back(passes);
@@ -195,7 +219,8 @@ impl Steps {
 
     /// Returns the cycles from the earliest step that is delayed because an element waits for the write DMA until that element is written.
     fn behind_datapath(&self, room: WriteRoom) -> u64 {
-        u64::from(room.behind_datapath - if self.has_square_sum { room.square_sum_skids } else { 0 })
+        let skids = if self.has_square_sum { room.square_sum_skids } else { 0 };
+        u64::from(room.behind_datapath - skids) - self.float_skids
     }
 
     /// Results that the pipeline holds where it stands.
@@ -264,10 +289,13 @@ impl Steps {
     fn leave(&mut self, ready: u64) {
         let mut due = ready;
         if let Some(room) = self.timing.write_room {
-            if self.leaving == 0 {
-                due = due.max(self.room(room));
+            due = due.max(self.left.back().map_or(0, |left| left + 1)).max(self.behind_gap());
+            let from = if self.leaving == 0 { self.room(room) } else { 0 };
+            if from > due {
+                due = from;
+                self.leave_gap(from);
             }
-            due = due.max(self.left.back().map_or(0, |left| left + 1));
+            self.results_so_far += 1;
             self.left.push_back(due);
             if self.left.len() as u64 > self.places() {
                 self.left.pop_front();
@@ -282,6 +310,23 @@ impl Steps {
             self.last_written = Some((due, self.results));
             self.written.push(due);
         }
+    }
+
+    /// Puts a gap into fp16's pipeline: the next result waits for the write DMA, until that time. When the interpolation goes on it takes one
+    /// element and stands once more, so that the result behind those in its units, and all that follow, come a cycle later (RTL, branch nvdlav1,
+    /// `NV_NVDLA_CDP_DP_INTP_unit.v`, fp_in_rdy; signals intp2mul_pvld and lut2intp_prdy).
+    fn leave_gap(&mut self, waits_until: u64) {
+        if self.to_gap > 0 {
+            self.gaps.push_back((self.results_so_far + self.to_gap, waits_until + self.to_gap + 1));
+        }
+    }
+
+    /// Returns the time at which the next result leaves at the earliest, if a gap is in front of it.
+    fn behind_gap(&mut self) -> u64 {
+        if self.gaps.front().is_none_or(|(behind, _)| *behind != self.results_so_far) {
+            return 0;
+        }
+        self.gaps.pop_front().map_or(0, |(_, leaves)| leaves)
     }
 
     /// Returns the time at which the write DMA has room for the next element of a transfer's first row: it takes the beats of the transfer before
@@ -428,5 +473,24 @@ mod tests {
         };
         let longer = |stages| first(Precision::Fp16, stages) - first(Precision::Int16, stages);
         assert_eq!([(2, true, true), (1, true, false), (1, false, false)].map(longer), [29, 23, 15]);
+    }
+
+    #[test]
+    fn where_elements_of_fp16_wait_for_the_write_dma_another_cycle_is_lost() {
+        // Cycles from transfer to transfer at the RTL's NV_NVDLA_CDP_wdma. Seven pixels through all stages: the next wait is two elements in front
+        // of the gap, and takes it up.
+        let pace = |precision, width, has_stages| {
+            let layer = layer_of("nv_full", (width, 9, 16), false);
+            let layer =
+                CdpLayer { precision, reach: 3, square_sum: has_stages, multiply: has_stages, ..layer };
+            let [written, ..] = run(&layer, RtlTree::Nvdlav1);
+            written[6] - written[5]
+        };
+        let paces = |precision| {
+            [(8, true), (8, false), (7, true), (7, false), (6, true)]
+                .map(|(width, has_stages)| pace(precision, width, has_stages))
+        };
+        assert_eq!(paces(Precision::Int16), [34, 34, 30, 30, 24]);
+        assert_eq!(paces(Precision::Fp16), [35, 35, 30, 31, 24]);
     }
 }
