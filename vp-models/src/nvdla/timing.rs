@@ -109,8 +109,6 @@ pub struct ConvTiming {
     pub cycles_per_atom: u32,
     /// From SDP's taking the last atom to the interrupt.
     pub delivered_to_interrupt: u32,
-    /// Cycles by which that is less where elements have 16 bits: the atom has fewer beats.
-    pub wide_delivered_sooner: u32,
 }
 
 /// SDP's shape in time.
@@ -692,8 +690,6 @@ impl Built<'_> {
                 + 3
                 + self.done_to_interrupt()
                 + u32::from(tree == RtlTree::NvSmall),
-            // Seen at cacc2glb_done_intr_pd.
-            wide_delivered_sooner: if by_beat { handover / 2 } else { 0 },
         }
     }
 }

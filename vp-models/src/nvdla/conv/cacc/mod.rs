@@ -70,8 +70,6 @@ struct FinishingLayer {
     layer: Option<(String, u64)>,
     /// SDP has yet to take sums.
     is_taken: bool,
-    /// Cycles by which the interrupt comes earlier behind SDP's taking the last than that of int8.
-    sooner: u32,
 }
 
 impl Cacc {
@@ -106,15 +104,13 @@ impl Cacc {
                     let label = || format!("{width}x{height}x{channels}");
                     self.control.begin(label, group);
                     let (clipped, is_taken) = self.deliver(&layer, group).await;
-                    let is_wide = layer.precision.bytes() > 1;
-                    let sooner = if is_wide { self.timing.conv.wide_delivered_sooner } else { 0 };
-                    FinishingLayer { group, layer: Some((label(), clipped)), is_taken, sooner }
+                    FinishingLayer { group, layer: Some((label(), clipped)), is_taken }
                 }
                 Err(refused) => {
                     self.control.refuse(&refused);
                     self.delivery.abandon();
                     self.drop_layer().await;
-                    FinishingLayer { group, layer: None, is_taken: false, sooner: 0 }
+                    FinishingLayer { group, layer: None, is_taken: false }
                 }
             };
             self.endings.push(ending);
@@ -125,10 +121,10 @@ impl Cacc {
     /// Reports layers that SDP has taken; ends never.
     pub(super) async fn report(self: Rc<Self>) {
         loop {
-            let FinishingLayer { group, layer, is_taken, sooner } = self.endings.next().await;
+            let FinishingLayer { group, layer, is_taken } = self.endings.next().await;
             let taken = if is_taken { self.delivery.layer_taken().await } else { self.sim.now() };
             if let Some((label, clipped)) = layer {
-                let later = self.cycle * u64::from(self.timing.conv.delivered_to_interrupt - sooner);
+                let later = self.cycle * u64::from(self.timing.conv.delivered_to_interrupt);
                 self.sim.wait_until(taken + later).await;
                 self.control.end(|| label, group);
                 let clipped = clipped.min(u32::MAX.into()) as u32;
