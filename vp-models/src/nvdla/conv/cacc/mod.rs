@@ -70,6 +70,8 @@ struct FinishingLayer {
     layer: Option<(String, u64)>,
     /// SDP has yet to take sums.
     is_taken: bool,
+    /// Beats in which an atom is handed over, fewer than of int8: the interrupt comes as many cycles sooner behind the first.
+    fewer_beats: u32,
 }
 
 impl Cacc {
@@ -104,13 +106,15 @@ impl Cacc {
                     let label = || format!("{width}x{height}x{channels}");
                     self.control.begin(label, group);
                     let (clipped, is_taken) = self.deliver(&layer, group).await;
-                    FinishingLayer { group, layer: Some((label(), clipped)), is_taken }
+                    let beats = |precision| self.delivery.credits_of(self.hardware.lanes(precision));
+                    let fewer_beats = beats(Precision::Int8) - beats(layer.precision);
+                    FinishingLayer { group, layer: Some((label(), clipped)), is_taken, fewer_beats }
                 }
                 Err(refused) => {
                     self.control.refuse(&refused);
                     self.delivery.abandon();
                     self.drop_layer().await;
-                    FinishingLayer { group, layer: None, is_taken: false }
+                    FinishingLayer { group, layer: None, is_taken: false, fewer_beats: 0 }
                 }
             };
             self.endings.push(ending);
@@ -121,10 +125,11 @@ impl Cacc {
     /// Reports layers that SDP has taken; ends never.
     pub(super) async fn report(self: Rc<Self>) {
         loop {
-            let FinishingLayer { group, layer, is_taken } = self.endings.next().await;
+            let FinishingLayer { group, layer, is_taken, fewer_beats } = self.endings.next().await;
             let taken = if is_taken { self.delivery.layer_taken().await } else { self.sim.now() };
             if let Some((label, clipped)) = layer {
-                let later = self.cycle * u64::from(self.timing.conv.delivered_to_interrupt);
+                let later = self.timing.conv.delivered_to_interrupt - fewer_beats;
+                let later = self.cycle * u64::from(later);
                 self.sim.wait_until(taken + later).await;
                 self.control.end(|| label, group);
                 let clipped = clipped.min(u32::MAX.into()) as u32;
