@@ -8,7 +8,8 @@
 //! turns, of four atoms each; the atoms of a beat of the bus leave them together, behind their line's header
 //! (RTL, branch nvdlav1, `NV_NVDLA_SDP_cmux.v`, `_core.v`, `_CORE_x.v`, `_CORE_c.v`; `_WDMA_DAT_in.v`, `_DAT_out.v`, cmd_en, dat_en; `_WDMA_dmaif.v`).
 
-use super::layer::{Carries, SdpLayer, SdpSource, Stage};
+use super::layer::{Carries, SdpLayer, Stage};
+use super::pipeline::{CONVERTER, Registers};
 use super::timing;
 use crate::nvdla::cube::Surface;
 use crate::nvdla::timing::SdpTiming;
@@ -16,40 +17,16 @@ use crate::nvdla::write_interface::{Last, WriteInterface};
 use std::collections::VecDeque;
 use vp_core::Time;
 
-/// Registers that beats pass one behind the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Registers {
-    /// Cycles of a beat's way through them.
-    forward: u32,
-    /// Beats that they hold where nothing leaves them.
-    held: u32,
-    /// Cycles from the leaving of the last of so many until the next can enter.
-    backward: u32,
-}
+/// Registers from the place where data meets the operand of a stage's ALU, and its multiplier's (seen at the inputs of `NV_NVDLA_SDP_core.v`).
+const FROM_ALU: Registers = Registers { with_skid: 0, without: 11, caught: 8, catching: 4 };
+const FROM_MULTIPLIER: Registers = Registers { with_skid: 0, without: 6, caught: 5, catching: 3 };
+/// The register between the converter and the lanes (`NV_NVDLA_SDP_core.v`, pipe_p11).
+const TO_LANES: Registers = Registers { with_skid: 0, without: 1, caught: 0, catching: 0 };
 
-/// A register of the multiplexer, with its skid buffer.
-const MULTIPLEXER: Registers = Registers { forward: 1, held: 2, backward: 1 };
-/// BS or BN; from the place where data meets the ALU's operand, and where it meets the multiplier's (seen at the inputs of `NV_NVDLA_SDP_core.v`).
-const STAGE: Registers = Registers { forward: 13, held: 21, backward: 5 };
-const FROM_ALU: Registers = Registers { forward: 11, held: 19, backward: 4 };
-const FROM_MULTIPLIER: Registers = Registers { forward: 6, held: 11, backward: 3 };
-/// The converter and the registers around it.
-const CONVERTER: Registers = Registers { forward: 6, held: 8, backward: 2 };
-
-impl Registers {
-    fn and(self, others: Registers) -> Registers {
-        Registers {
-            forward: self.forward + others.forward,
-            held: self.held + others.held,
-            backward: self.backward + others.backward,
-        }
-    }
-
-    /// Returns the registers from the place where a stage's operands from memory are taken to its end.
-    fn from_operands(stage: &Option<Stage>) -> Option<Registers> {
-        let carries = stage.as_ref()?.operands?.carries;
-        Some(if carries == Carries::Multiplier { FROM_MULTIPLIER } else { FROM_ALU })
-    }
+/// Returns the registers from the place where a stage's operands from memory are taken to its end.
+fn from_operands(stage: &Option<Stage>) -> Option<Registers> {
+    let carries = stage.as_ref()?.operands?.carries;
+    Some(if carries == Carries::Multiplier { FROM_MULTIPLIER } else { FROM_ALU })
 }
 
 /// Atoms that each bank of the write DMA's lanes holds (`NV_NVDLA_SDP_WDMA_DAT_in.v`, dfifo: a RAM of three and an output register).
@@ -103,16 +80,12 @@ impl BeforeInterface {
         if on_bus <= beats * bytes.div_ceil(atom) {
             return None;
         }
-        let mut all = CONVERTER;
-        let mut operands = None;
-        for stage in [&layer.bn, &layer.bs] {
-            operands = operands.or_else(|| Some(Registers::from_operands(stage)?.and(all)));
-            if stage.is_some() {
-                all = all.and(STAGE);
-            }
-        }
-        let multiplexers = 1 + usize::from(layer.source == SdpSource::Accumulator);
-        (0..multiplexers).for_each(|_| all = all.and(MULTIPLEXER));
+        let behind = CONVERTER.and(TO_LANES);
+        let of_bn = from_operands(&layer.bn).map(|rest| rest.and(behind));
+        let behind_bs = Registers::of(&layer.bn, timing).and(behind);
+        let of_bs = from_operands(&layer.bs).map(|rest| rest.and(behind_bs));
+        let operands = of_bn.or(of_bs);
+        let all = Registers::before_elementwise(layer, timing).and(behind);
         Some(BeforeInterface {
             cycle,
             beats,
@@ -132,11 +105,11 @@ impl BeforeInterface {
 
     /// Returns the time from which on the next atom can start.
     pub(super) fn room(&self) -> Time {
-        let held = self.all.held as usize;
+        let held = self.all.held() as usize;
         let begins = (0..self.beats as usize).filter_map(|beat| {
             let index = (self.entered.len() + beat).checked_sub(held)?;
             let left = *self.entered.get(index)?;
-            Some((left + u64::from(self.all.backward)).saturating_sub(beat as u64))
+            Some((left + u64::from(self.all.backward())).saturating_sub(beat as u64))
         });
         self.cycle * begins.max().unwrap_or(0)
     }
@@ -144,15 +117,15 @@ impl BeforeInterface {
     /// Returns the time at which the last atom's operands of BS or BN are taken, as if it were at its start; if it has some. They are when its
     /// last beat but one meets its own (`NV_NVDLA_SDP_core.v`, pipe_p1 to p4).
     pub(super) fn operands_taken(&self) -> Option<Time> {
-        let Registers { forward, held, backward } = self.operands?;
-        let left = self.entered.len().checked_sub(2 + held as usize)?;
-        let before = self.all.forward - forward + self.beats - 1;
-        Some(self.cycle * (self.entered[left] + u64::from(backward) + 1).saturating_sub(before.into()))
+        let rest = self.operands?;
+        let left = self.entered.len().checked_sub(2 + rest.held() as usize)?;
+        let before = self.all.forward() - rest.forward() + self.beats - 1;
+        Some(self.cycle * (self.entered[left] + u64::from(rest.backward()) + 1).saturating_sub(before.into()))
     }
 
     /// An atom starts.
     pub(super) fn start(&mut self, start: Time) {
-        let start = start.cycles(self.cycle) + u64::from(self.all.forward);
+        let start = start.cycles(self.cycle) + u64::from(self.all.forward());
         let bank = self.gathered % self.banks.len();
         // A bank takes an atom in the cycle in which one leaves it.
         let room = self.banks[bank].room().saturating_sub(1);
@@ -236,7 +209,8 @@ mod tests {
             let (block, pair, line) = (number / 16, number / 4 % 4, number % 4);
             (0x10a0 + 0x100 * (4 * block + line) + 0x40 * pair, 64)
         };
-        let all = CONVERTER.and(MULTIPLEXER).and(MULTIPLEXER);
+        let multiplexers = Registers { with_skid: 2, ..Registers::default() };
+        let all = CONVERTER.and(TO_LANES).and(multiplexers);
         let starts = starts(all, (0..32).map(line).collect(), 64);
         let pairs =
             [35, 39, 44, 49, 54, 59, 63, 67, 71, 75, 79, 83, 87, 91, 95].map(|first| (first, first + 1));

@@ -32,8 +32,10 @@ pub mod layer;
 pub mod lut;
 mod operands;
 mod pass;
+mod pipeline;
 mod results;
 mod timing;
+mod to_pooling;
 
 use self::atom::AtomCounters;
 use self::counters::HeldCounters;

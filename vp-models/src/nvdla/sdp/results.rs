@@ -8,6 +8,7 @@ use super::layer::{Destination, SdpLayer};
 use super::lut::Tables;
 use super::operands::StageOperands;
 use super::timing;
+use super::to_pooling::stages_to_pooling;
 use crate::nvdla::dma::Passed;
 use std::collections::VecDeque;
 use vp_core::Time;
@@ -57,7 +58,7 @@ impl<'a> Results<'a> {
             operands_leave: common.cycles(timing::elementwise_operands_leave(layer, timing)),
             pace,
             latency: common.cycles(timing::output_latency(layer, timing)),
-            to_pdp: common.cycles(timing::stages_to_pooling(layer, timing)),
+            to_pdp: common.cycles(stages_to_pooling(layer, timing)),
             columns: timing::runs(layer).1,
             passed: Time::ZERO,
             counts_by_first: false,
