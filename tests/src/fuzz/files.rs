@@ -210,7 +210,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 
 /// A saved platform with that state, whatever it is: its sum is right, so that it is read.
 fn sealed(state: &[u8]) -> Vec<u8> {
-    let mut packer = DeflateEncoder::new(b"VPSV\x06\0".to_vec(), Compression::fast());
+    let mut packer = DeflateEncoder::new(b"VPSV\x07\0".to_vec(), Compression::fast());
     let mut file = packer.write_all(state).and_then(|()| packer.finish()).expect("memory takes all");
     let mut sum = Crc::new();
     sum.update(&file);

@@ -34,7 +34,7 @@ fn kept(name: &str) -> Vec<u8> {
 }
 
 const RECORDING: &str = "recording-1.vprec";
-const SAVED: &str = "platform-6.vpsv";
+const SAVED: &str = "platform-7.vpsv";
 
 /// One of each entry, with each input, command, access and event, and each number in the place that it has.
 fn entries() -> Vec<Recorded> {
@@ -260,8 +260,8 @@ fn a_platform_is_saved_in_the_form_of_the_kept_one_and_another_is_refused_by_its
     let mut newer = kept;
     newer[4] += 1;
     match restored(&newer).err() {
-        Some(error @ RestoreError::Form(7)) => {
-            let said = "this platform was saved in form 7, and this program reads form 6: use the program that saved it";
+        Some(error @ RestoreError::Form(8)) => {
+            let said = "this platform was saved in form 8, and this program reads form 7: use the program that saved it";
             assert_eq!(error.to_string(), said);
         }
         other => panic!("{other:?}"),

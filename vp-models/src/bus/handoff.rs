@@ -310,9 +310,12 @@ mod tests {
         sim.process("producer", async move {
             let layer = input.announce();
             (1..=3).for_each(|item| input.put(item));
-            log.borrow_mut().push(input.begun(layer).await);
-            log.borrow_mut().push(input.left(1).await);
-            log.borrow_mut().push(input.left(2).await);
+            let seen = input.begun(layer).await;
+            log.borrow_mut().push(seen);
+            let seen = input.left(1).await;
+            log.borrow_mut().push(seen);
+            let seen = input.left(2).await;
+            log.borrow_mut().push(seen);
         });
         let clock = sim.clone();
         sim.process("consumer", async move {

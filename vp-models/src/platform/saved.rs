@@ -24,7 +24,7 @@ use crate::toml_text::TomlText;
 const MAGIC: [u8; 4] = *b"VPSV";
 
 /// Of the form. What one program writes another one reads if theirs is the same.
-const FORM: u16 = 6;
+const FORM: u16 = 7;
 
 /// Bytes in front of what is deflated, and behind it.
 const HEADER: u64 = 6;
