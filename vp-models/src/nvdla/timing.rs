@@ -202,9 +202,9 @@ pub struct PdpTiming {
 pub struct ReadAhead {
     /// Number of FIFOs, one for each atom of a beat of the bus.
     pub lanes: u32,
-    /// Atoms of each, with those of the registers behind, while the datapath takes them.
+    /// Atoms of each while the datapath takes them.
     pub depth: u32,
-    /// Atoms that these registers hold more between two layers.
+    /// Atoms that the register behind holds more between two layers.
     pub between: u32,
     /// From an atom's entering the datapath until its place can be used again.
     pub back: u32,
@@ -520,11 +520,11 @@ impl Built<'_> {
         }
     }
 
-    /// The FIFOs of `NV_NVDLA_PDP_RDMA_eg` (`NV_NVDLA_PDP_RDMA_ro_fifo`), with the register behind.
+    /// The FIFOs of `NV_NVDLA_PDP_RDMA_eg` (`NV_NVDLA_PDP_RDMA_ro_fifo`).
     fn pdp_read_ahead(self, cycles_per_atom: u32) -> ReadAhead {
         match self.tree {
-            RtlTree::NvSmall => ReadAhead { lanes: 1, depth: 4 + 1, between: 1, back: 1 },
-            RtlTree::Master => ReadAhead { lanes: 1, depth: 32 + 1, between: 1, back: 1 },
+            RtlTree::NvSmall => ReadAhead { lanes: 1, depth: 4, between: 1, back: 1 },
+            RtlTree::Master => ReadAhead { lanes: 1, depth: 32, between: 1, back: 1 },
             // An atom lies in the FIFOs of its parts; its place is free behind the last of these (ro0_wr_rdy, ro1_wr_rdy).
             RtlTree::Nvdlav1 => ReadAhead { lanes: self.beat(), depth: 4, between: 0, back: cycles_per_atom },
         }

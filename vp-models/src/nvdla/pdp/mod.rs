@@ -210,8 +210,8 @@ impl Pdp {
         };
         let back = cycle * u64::from(timing.pdp.read_ahead.back);
         let lane = |lane| {
-            let depth = timing.pdp.read_ahead.depth as usize;
-            Handoff::new(sim, format!("nvdla.pdp.ahead{lane}"), depth, cycle, back)
+            let depth = timing.pdp.read_ahead.depth + timing.pdp.read_ahead.between;
+            Handoff::new(sim, format!("nvdla.pdp.ahead{lane}"), depth as usize, cycle, back)
         };
         Pdp {
             common: Common::new(around, control, rdma),
