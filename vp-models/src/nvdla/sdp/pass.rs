@@ -466,7 +466,8 @@ impl AtomStarter<'_> {
         let is_memory = matches!(layer.source, SdpSource::Memory(_));
         let mut end = if is_memory { self.started + common.cycles(beats - 1) } else { Time::ZERO };
         if waiting.is_none() && layer.destination != Destination::Pooling {
-            let last = of_others.unwrap_or(self.started);
+            // Where the write DMA holds beats up, the one before the last meets its operands later than it comes to them, never sooner.
+            let last = of_others.map_or(self.started, |taken| taken.max(self.started));
             let leave = timing::operands_leave(layer, registers, timing);
             return leave.map_or(end, |leave| end.max(last + common.cycles(leave)));
         }

@@ -177,10 +177,9 @@ pub(super) fn operands_leave(layer: &SdpLayer, registers: u32, timing: &SdpTimin
         layer.bn.and_then(|it| it.operands),
         layer.ew.and_then(|it| it.operands),
     ];
-    let of_accumulator = i32::from(layer.source == SdpSource::Accumulator);
     let met = stages.iter().zip([bs, bn, ew - 1]).filter(|(operands, _)| operands.is_some());
     let last = met.map(|(_, later)| later).max()?;
-    Some((last + 1 + pace(layer, timing) as i32 + of_accumulator).max(0) as u32)
+    Some((last + 1 + pace(layer, timing) as i32).max(0) as u32)
 }
 
 /// Cycles between the starts of two atoms.
