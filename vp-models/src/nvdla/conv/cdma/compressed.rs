@@ -43,6 +43,9 @@ pub(super) enum Stream {
 /// Streams that take turns, in the arbiter's order.
 const TURNS: [Stored; 2] = [Stored::Mask, Stored::Weights];
 
+/// Place of weights among [`TURNS`].
+pub(super) const WEIGHTS_IN_TURN: usize = 1;
+
 /// The reads of a layer's compressed weights, as the buffer has room.
 pub(super) struct CompressedRequests {
     layer: CdmaLayer,
@@ -56,7 +59,7 @@ pub(super) struct CompressedRequests {
     beat: u32,
     /// Reads: what of, their bytes, and since when they are asked for.
     pub(super) asked: RequestQueue<(Stream, u32, Time)>,
-    turn: RefCell<WeightedRoundRobin>,
+    turn: Rc<RefCell<WeightedRoundRobin>>,
     /// Bytes asked for of weights, masks and sizes.
     done: [Cell<u32>; 3],
     /// The end of each group's weights in the whole sequence, for the groups whose size has come.
@@ -87,7 +90,7 @@ impl CompressedRequests {
             beat,
             asked_sizes: Cell::new(false),
             asked: RequestQueue::new(task.sim, "nvdla.cdma.weight.asked"),
-            turn: RefCell::default(),
+            turn: task.turn.clone(),
             done: Default::default(),
             ends: RefCell::default(),
             complete: Cell::new(0),

@@ -50,7 +50,7 @@ use self::wide_winograd::WinogradIntake;
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
 use crate::bus::DelayLine;
-use crate::bus::axi::{BeatConsumer, ReadStream, RequestPlaces, RequestWatch};
+use crate::bus::axi::{BeatConsumer, ReadStream, RequestPlaces, RequestWatch, WeightedRoundRobin};
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
 use crate::nvdla::dma::ReadDma;
@@ -63,7 +63,7 @@ use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::{Group, RegisterRef, cdma as reg};
 use crate::nvdla::timing::Timing;
 use serde::{Deserialize, Serialize};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::pending;
 use std::rc::Rc;
 use vp_core::{Sim, Time, join, select};
@@ -118,6 +118,8 @@ pub(super) struct Cdma {
     pair_a_beat: bool,
     /// Bytes of weights that go into the buffer in a cycle: a beat of the bus, and no less than an atom.
     weight_beat: u32,
+    /// Turn of the reads of weights and masks, which layers leave to the next one (RTL, branch nvdlav1, `NV_NVDLA_CDMA_WT_wrr_arb.v`, wt_left).
+    turn: Rc<RefCell<WeightedRoundRobin>>,
     /// Layers that have ended, and what the last one has left.
     layers: Cell<u64>,
     before: Cell<Option<Before>>,
@@ -181,6 +183,7 @@ impl Cdma {
             atom_a_beat,
             pair_a_beat,
             weight_beat: ports.primary.config().beat_bytes.max(hardware.atom),
+            turn: Rc::default(),
             layers: Cell::new(0),
             before: Cell::new(None),
             done: DelayLine::new(sim, "nvdla.cdma.done", cycle * u64::from(BEFORE_INTERRUPT)),
@@ -212,6 +215,7 @@ impl Cdma {
                         number,
                         buffer: &self.buffer,
                         fetch: &fetch,
+                        turn: &self.turn,
                     };
                     // Data waits where the banks of data change, weights where any do (RTL, `NV_NVDLA_CDMA_dc.v`, `_img.v`,
                     // `_wg.v` and `_wt.v`, need_pending).
@@ -556,6 +560,7 @@ impl Remembers for Cdma {
             atom_a_beat: _,
             pair_a_beat: _,
             weight_beat: _,
+            turn,
             layers,
             before,
             done,
@@ -566,6 +571,7 @@ impl Remembers for Cdma {
         at.part("nvdla.cdma.layers")?;
         at.cell(layers)?;
         at.cell(before)?;
+        turn.borrow_mut().checkpoint(at)?;
         done.checkpoint(at)
     }
 }

@@ -3,13 +3,15 @@
 //! The memory interface asks for the next read when the previous one is made. If there is none because room is
 //! lacking, CDMA's process waits for room and lets the interface go on.
 
+use super::compressed::WEIGHTS_IN_TURN;
 use super::layer::{CdmaLayer, Input};
 use super::read::Read;
 use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS, TO_WINOGRAD, WINOGRAD_REGISTERS};
-use crate::bus::axi::{Possible, Request, RequestWatch, Requester};
+use crate::bus::axi::{Possible, Request, RequestWatch, Requester, WeightedRoundRobin};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::conv::weight_set::Stored;
+use crate::nvdla::registers::cdma as reg;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -168,6 +170,8 @@ pub(super) struct Task<'a> {
     pub(super) number: u64,
     pub(super) buffer: &'a Rc<Buffer>,
     pub(super) fetch: &'a Rc<Fetch>,
+    /// Turn of weights and masks.
+    pub(super) turn: &'a Rc<RefCell<WeightedRoundRobin>>,
 }
 
 /// Counts of a half's reads, if the layer has them counted.
@@ -306,6 +310,7 @@ pub(super) struct WeightRequests {
     done: Cell<u32>,
     /// A group of kernels of which CSC has not released all.
     group: Cell<u32>,
+    turn: Rc<RefCell<WeightedRoundRobin>>,
     ended: Cell<bool>,
 }
 
@@ -318,6 +323,7 @@ impl WeightRequests {
             hardware: *task.hardware,
             buffer: task.buffer.clone(),
             fetch: task.fetch.clone(),
+            turn: task.turn.clone(),
             pace: task.pace((path, TO_OTHERS), counts),
             asked: RequestQueue::new(task.sim, "nvdla.cdma.weight.asked"),
             beat,
@@ -376,6 +382,15 @@ impl WeightRequests {
         self.buffer.weight_room(part, (wanted, atom), capacity, starves)
     }
 
+    /// Takes a turn in the arbiter of weights and masks, where these go alone: a later layer with masks goes on behind it (RTL, branch nvdlav1,
+    /// `NV_NVDLA_CDMA_wt.v`, arb_wrr_in_vld).
+    fn take_turn(&self) {
+        if let (true, Some(registers)) = (self.hardware.compression, &self.fetch.registers) {
+            let turns = registers.get(reg::S_ARBITER::ARB_WEIGHT) + 1;
+            self.turn.borrow_mut().next(1 << WEIGHTS_IN_TURN, |_| turns);
+        }
+    }
+
     /// Waits for room for the next read; false if there is none.
     pub(super) async fn room(&self) -> bool {
         while !self.ended.get() {
@@ -407,6 +422,7 @@ impl Requester for WeightRequests {
             return None;
         }
         self.buffer.take_weight_room(Stored::Weights, bytes);
+        self.take_turn();
         pace.has_room(now);
         self.done.set(self.done.get() + bytes);
         for first in (0..bytes).step_by(self.beat as usize) {
