@@ -314,7 +314,7 @@ impl RegisterTarget for Nvdla {
         match self.decode(address) {
             None => 0,
             Some((Registers::Rom(words), offset)) => words.get(offset as usize / 4).copied().unwrap_or(0),
-            Some((Registers::Glb, offset)) => self.interrupts.read(offset),
+            Some((Registers::Glb, offset)) => self.interrupts.peek(offset),
             Some((Registers::Nocif(nocif), offset)) => nocif.peek(offset),
             Some((Registers::Bdma(bdma), offset)) => bdma.peek(offset),
             Some((Registers::Unit(control) | Registers::Bare(control), offset)) => {

@@ -2,8 +2,9 @@
 //!
 //! A pure state machine over the registers of [`registers::glb`](crate::nvdla::registers::glb). Engines call
 //! [`Glb::raise`], software uses [`Glb::read`] and [`Glb::write`], and after each of these calls the owner
-//! drives the line to [`Glb::level`]. It has no time. If a clear and a raise come in the same cycle the raise
-//! wins, so apply the clear first.
+//! drives the line to [`Glb::level`]. It has no time: the owner calls [`Glb::settle`] when a cycle is over. Until
+//! then software neither sees nor clears what was raised (RTL, `NV_NVDLA_GLB_ic.v`: done_source and a request,
+//! `NV_NVDLA_GLB_csb.v`, req_vld, are registered in the same cycle, the status bit a cycle later).
 
 mod interrupt;
 
@@ -33,6 +34,8 @@ pub struct Glb {
     maskable: u32,
     mask: u32,
     status: u32,
+    /// Bits that were raised in this cycle.
+    arriving: u32,
 }
 
 impl Glb {
@@ -41,22 +44,33 @@ impl Glb {
         let present = Interrupt::all().filter(|interrupt| config.has_unit(interrupt.source.unit()));
         let present = present.fold(0, |bits, interrupt| bits | interrupt.mask());
         let maskable = if variant.keeps_absent_masks { fields(glb::S_INTR_MASK) } else { present };
-        Self { present, maskable, mask: 0, status: 0 }
+        Self { present, maskable, mask: 0, status: 0, arriving: 0 }
     }
 
     /// Records a done event, masked or not.
     pub fn raise(&mut self, interrupt: Interrupt) {
-        self.status |= interrupt.mask() & self.present;
+        self.arriving |= interrupt.mask() & self.present;
+    }
+
+    /// Ends a cycle: software sees what was raised in it.
+    pub fn settle(&mut self) {
+        self.status |= self.arriving;
+        self.arriving = 0;
     }
 
     /// Returns true if the interrupt line is high: something is pending and not masked.
     pub fn level(&self) -> bool {
-        self.status & !self.mask != 0
+        self.raised() & !self.mask != 0
+    }
+
+    /// Bits of pending interrupts, those of this cycle included.
+    fn raised(&self) -> u32 {
+        self.status | self.arriving
     }
 
     /// Pending interrupts, masked ones included.
     pub fn pending(&self) -> impl Iterator<Item = Interrupt> {
-        let status = self.status;
+        let status = self.raised();
         Interrupt::all().filter(move |interrupt| status & interrupt.mask() != 0)
     }
 
@@ -73,6 +87,11 @@ impl Glb {
             STATUS => self.status,
             _ => 0,
         }
+    }
+
+    /// Returns what a software read will give in the next cycle.
+    pub fn peek(&self, offset: u32) -> u32 {
+        if offset == STATUS { self.raised() } else { self.read(offset) }
     }
 
     /// A software write at a byte offset in the unit. `S_INTR_STATUS` clears where 1 is written, `S_INTR_SET`
@@ -102,9 +121,10 @@ fn fields(register: RegisterRef) -> u32 {
 
 impl Glb {
     pub(crate) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Glb { present: _, maskable: _, mask, status } = self;
+        let Glb { present: _, maskable: _, mask, status, arriving } = self;
         at.value(mask)?;
-        at.value(status)
+        at.value(status)?;
+        at.value(arriving)
     }
 }
 
@@ -144,15 +164,29 @@ mod tests {
         let mut glb = glb_of("nv_small");
         glb.raise(InterruptSource::Pdp.of_group(1));
         assert!(glb.level());
+        glb.settle();
         assert_eq!(glb.read(at(glb::S_INTR_STATUS)), 0x20);
         glb.write(at(glb::S_INTR_STATUS), 0x20);
         assert!(!glb.level());
     }
 
     #[test]
+    fn a_done_event_is_neither_seen_nor_cleared_in_its_cycle() {
+        let mut glb = glb_of("nv_small");
+        glb.raise(InterruptSource::Pdp.of_group(1));
+        assert_eq!(glb.read(at(glb::S_INTR_STATUS)), 0);
+        assert_eq!(glb.peek(at(glb::S_INTR_STATUS)), 0x20);
+        glb.write(at(glb::S_INTR_STATUS), 0x20);
+        assert!(glb.level());
+        glb.settle();
+        assert_eq!(glb.read(at(glb::S_INTR_STATUS)), 0x20);
+    }
+
+    #[test]
     fn clearing_one_bit_keeps_an_event_that_came_between_read_and_write() {
         let mut glb = glb_of("nv_small");
         glb.raise(InterruptSource::Sdp.of_group(0));
+        glb.settle();
         let read = glb.read(at(glb::S_INTR_STATUS));
         glb.raise(InterruptSource::Cacc.of_group(0));
         glb.write(at(glb::S_INTR_STATUS), read);
@@ -166,6 +200,7 @@ mod tests {
         glb.write(at(glb::S_INTR_MASK), InterruptSource::Sdp.of_group(0).mask());
         glb.raise(InterruptSource::Sdp.of_group(0));
         assert!(!glb.level());
+        glb.settle();
         assert_eq!(glb.read(at(glb::S_INTR_STATUS)), 1);
         glb.write(at(glb::S_INTR_MASK), 0);
         assert!(glb.level(), "unmasking shows what was pending");
@@ -212,7 +247,11 @@ mod tests {
             for (kind, value, source) in accesses {
                 let is_written = |interrupt: Interrupt| value & interrupt.mask() != 0;
                 match kind {
-                    0 => { glb.raise(Interrupt::all().nth(source).unwrap()); latches[source].0 = true; }
+                    0 => {
+                        glb.raise(Interrupt::all().nth(source).unwrap());
+                        glb.settle();
+                        latches[source].0 = true;
+                    }
                     1 => glb.write(at(glb::S_INTR_MASK), value),
                     2 => glb.write(at(glb::S_INTR_SET), value),
                     _ => glb.write(at(glb::S_INTR_STATUS), value),

@@ -6,7 +6,7 @@ use super::register_variant::RegisterVariant;
 use crate::bus::irq::IrqLine;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::device::PendingInterrupt;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
@@ -32,9 +32,18 @@ impl Interrupts {
         })
     }
 
+    /// Returns GLB, in which what was raised in earlier cycles has settled.
+    fn glb(&self) -> RefMut<'_, Glb> {
+        let mut glb = self.glb.borrow_mut();
+        if self.last_raised.get().is_some_and(|raised| raised < self.sim.now()) {
+            glb.settle();
+        }
+        glb
+    }
+
     /// A layer is done.
     pub(crate) fn raise(&self, interrupt: Interrupt) {
-        self.glb.borrow_mut().raise(interrupt);
+        self.glb().raise(interrupt);
         self.last_raised.set(Some(self.sim.now()));
         if !self.glb.borrow().is_masked(interrupt) {
             self.last_shown.set(Some(self.sim.now()));
@@ -60,16 +69,21 @@ impl Interrupts {
 
     /// Bits of a register are others.
     pub(crate) fn flip(&self, offset: u32, mask: u32) {
-        self.glb.borrow_mut().flip(offset, mask);
+        self.glb().flip(offset, mask);
         self.line.drive(self.glb.borrow().level());
     }
 
     pub(crate) fn read(&self, offset: u32) -> u32 {
-        self.glb.borrow().read(offset)
+        self.glb().read(offset)
+    }
+
+    /// Returns what a read would give in the next cycle.
+    pub(crate) fn peek(&self, offset: u32) -> u32 {
+        self.glb().peek(offset)
     }
 
     pub(crate) fn write(&self, offset: u32, value: u32) {
-        self.glb.borrow_mut().write(offset, value);
+        self.glb().write(offset, value);
         self.line.drive(self.glb.borrow().level());
     }
 }
@@ -111,6 +125,24 @@ mod tests {
         });
         simulation.run();
         interrupts.last_done()
+    }
+
+    #[test]
+    fn a_read_in_the_cycle_of_an_interrupt_does_not_see_it() {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim().clone();
+        let config = Config::named("nv_full").unwrap();
+        let variant = RegisterVariant::of(&config, RtlTree::published(&config));
+        let interrupts = Interrupts::new(&sim, &config, variant, IrqLine::new(&sim, "irq0"));
+        let (device, status) = (interrupts, u32::from(glb::S_INTR_STATUS.offset));
+        sim.clone().process("layers", async move {
+            sim.wait(Time::ns(10)).await;
+            device.raise(Pdp.of_group(1));
+            assert_eq!(device.read(status), 0);
+            sim.wait(Time::ns(1)).await;
+            assert_eq!(device.read(status), Pdp.of_group(1).mask());
+        });
+        simulation.run();
     }
 
     #[test]
