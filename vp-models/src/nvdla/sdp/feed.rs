@@ -31,6 +31,8 @@ pub(super) struct Shape {
     pub(super) words: usize,
     /// Besides them come as many that nobody takes: for so many atoms of data each.
     pub(super) untaken: Option<u64>,
+    /// True if they are operands of ALU and multiplier, new ones for each atom of data.
+    pub(super) of_both: bool,
 }
 
 impl Shape {
@@ -69,6 +71,9 @@ impl PartialGroup {
     }
 }
 
+/// Words of operands behind the lanes of a multiplier that waits for data (seen on nvdlav1 at sdp_nrdma2dp_mul_ready).
+const BEHIND_MULTIPLIER: usize = 2;
+
 /// One operand of the datapath, as a queue of atoms.
 pub(super) struct Feed {
     sim: Sim,
@@ -92,6 +97,9 @@ pub(super) struct Feed {
     others: RefCell<VecDeque<Atom>>,
     /// The first of the atoms that are used together, while the others are missing.
     first: Cell<Option<Atom>>,
+    /// Words that the lanes of the multiplier and the registers behind them hold, if it takes its operands later than the ALU: true if one is the
+    /// last of its set. A word is written to the lanes of both or of none (RTL, branch nvdlav1, `NV_NVDLA_SDP_NRDMA_eg.v`, both_rod_rdy).
+    multiplier: Option<Handoff<bool>>,
     /// Somebody takes operands that nobody does: never.
     untaken: Event,
 }
@@ -103,10 +111,12 @@ impl Feed {
         name: &str,
         cycle: Time,
         atom: usize,
-        packing: Packing,
+        (packing, has_later_multiplier): (Packing, bool),
         dma: Rc<ReadDma>,
     ) -> Rc<Feed> {
         let depth = packing.depth as usize;
+        let words = packing.lanes as usize * depth + BEHIND_MULTIPLIER;
+        let multiplier = || Handoff::new(sim, format!("{name}.multiplier"), words, cycle, cycle);
         let lane = |lane| Handoff::new(sim, format!("{name}.lane{lane}"), depth, cycle, cycle);
         let feed = Rc::new(Feed {
             sim: sim.clone(),
@@ -124,6 +134,7 @@ impl Feed {
             output: Handoff::new(sim, format!("{name}.output"), 2, cycle, cycle),
             others: RefCell::default(),
             first: Cell::new(None),
+            multiplier: (has_later_multiplier && packing.words_behind.is_some()).then(multiplier),
             untaken: sim.event(format!("{name}.operands_nobody_takes")),
         });
         sim.server(format!("{name}.pack"), feed.clone().pack());
@@ -175,10 +186,22 @@ impl Feed {
         self.others.borrow_mut().pop_front().unwrap_or([0; MAX_ATOM])
     }
 
-    /// Takes sets of atoms, which go nowhere.
-    pub(super) async fn drop_sets(&self, sets: u64) {
+    /// Notes that the words of the next set leave the place of the multiplier from `first` on.
+    pub(super) fn leave_multiplier(&self, first: Time) {
+        let Some(multiplier) = &self.multiplier else { return };
+        let mut leaves = first;
+        while multiplier.take_as_of(|_| (leaves, self.sim.now())) == Some(false) {
+            leaves += self.cycle;
+        }
+    }
+
+    /// Takes sets of atoms, which go nowhere; of operands of both ALU and multiplier, or of others.
+    pub(super) async fn drop_sets(&self, (sets, of_both): (u64, bool)) {
         for _ in 0..sets {
             self.ready().await;
+            if of_both {
+                self.leave_multiplier(self.sim.now());
+            }
             self.take();
             self.others.borrow_mut().clear();
         }
@@ -204,7 +227,9 @@ impl Feed {
                 self.layer_added.wait().await;
                 continue;
             };
-            let Shape { ram, lines, atoms, together, words: _, untaken } = shape;
+            let Shape { ram, lines, atoms, together, words, untaken, of_both } = shape;
+            let multiplier = self.multiplier.as_ref().filter(|_| of_both);
+            let mut written = 0;
             let most = self.words_behind.map_or(self.lanes.len(), |words| self.fit_words(&shape, words));
             let stream = self.dma.stream(ram);
             let mut untaken = untaken.map(PartialGroup::new);
@@ -212,6 +237,13 @@ impl Feed {
                 let mut left = atoms;
                 while left > 0 {
                     let count = left.min(most as u64) as usize;
+                    if let Some(multiplier) = multiplier {
+                        for _ in 0..(count * words).div_ceil(together.max(1)) {
+                            written += 1;
+                            multiplier.room_from(next).await;
+                            multiplier.put(written % words == 0);
+                        }
+                    }
                     if self.words_behind.is_some() {
                         self.lanes_have_room(count, next).await;
                     }
@@ -305,12 +337,14 @@ impl Feed {
             output,
             others,
             first,
+            multiplier,
             untaken: _,
         } = self;
         dma.checkpoint(at)?;
         let is_empty = layers.borrow().is_empty() && groups.borrow().is_empty() && others.borrow().is_empty();
         at.at_rest(is_empty && first.get().is_none(), "atoms are on their way to SDP")?;
         lanes.iter().try_for_each(|lane| lane.checkpoint(at))?;
+        multiplier.iter().try_for_each(|words| words.checkpoint(at))?;
         output.checkpoint(at)
     }
 }

@@ -205,12 +205,15 @@ impl Engine for Sdp {
 
     async fn discard(&self, layer: &SdpLayer) {
         let ahead = self.ahead.take().len() as u64;
-        let main = self.main.feed.drop_sets(self.main_atoms(layer) - ahead);
-        let sets = operand_streams(layer)
-            .map(|stream| stream.map_or(0, |stream| Reads::operands(layer, &stream).shape.sets()));
+        let main = self.main.feed.drop_sets((self.main_atoms(layer) - ahead, false));
+        let sets = operand_streams(layer).map(|stream| {
+            let shape = stream.map(|stream| Reads::operands(layer, &stream).shape);
+            shape.map_or((0, false), |shape| (shape.sets(), shape.of_both))
+        });
         let [bs, bn, ew] = [&self.bs, &self.bn, &self.ew].map(|input| &input.feed);
         let [of_bs, of_bn, of_ew] = sets;
-        join(join(main, bs.drop_sets(of_bs)), join(bn.drop_sets(of_bn), ew.drop_sets(of_ew))).await;
+        let (bs, bn, ew) = (bs.drop_sets(of_bs), bn.drop_sets(of_bn), ew.drop_sets(of_ew));
+        join(join(main, bs), join(bn, ew)).await;
         self.started.push(self.common.sim.now());
     }
 
@@ -237,7 +240,7 @@ impl Sdp {
     ) -> Sdp {
         let EngineContext { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
-        let input = |name: &str, id, atoms: u32, packing| {
+        let input = |name: &str, id, atoms: u32, packing, has_later_multiplier| {
             let credits = ReadStreamConfig {
                 capacity: atoms * hardware.atom as u32,
                 lines: u32::MAX,
@@ -245,17 +248,18 @@ impl Sdp {
             };
             let name = format!("nvdla.sdp_rdma.{name}");
             let dma = ReadDma::new(ports, &name, id, credits);
-            Input { feed: Feed::new(sim, &name, cycle, hardware.atom, packing, dma.clone()), dma }
+            let places = (packing, has_later_multiplier);
+            Input { feed: Feed::new(sim, &name, cycle, hardware.atom, places, dma.clone()), dma }
         };
         let (credits, packing) = (timing.sdp.operand_credits, timing.sdp.operand_packing);
         Sdp {
             common: Common::new(around, control, rdma),
             hardware,
             ahead: RefCell::default(),
-            main: input("main", read_id::SDP, timing.sdp.main_credits, timing.sdp.packing),
-            bs: input("bs", read_id::SDP_BS, credits, packing),
-            bn: input("bn", read_id::SDP_BN, credits, packing),
-            ew: input("ew", read_id::SDP_EW, timing.sdp.elementwise_credits, packing),
+            main: input("main", read_id::SDP, timing.sdp.main_credits, timing.sdp.packing, false),
+            bs: input("bs", read_id::SDP_BS, credits, packing, true),
+            bn: input("bn", read_id::SDP_BN, credits, packing, true),
+            ew: input("ew", read_id::SDP_EW, timing.sdp.elementwise_credits, packing, false),
             output: WriteDma::new(
                 ports,
                 "nvdla.sdp",

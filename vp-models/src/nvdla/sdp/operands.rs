@@ -3,6 +3,7 @@
 use super::Input;
 use super::feed::Feed;
 use super::layer::{OperandStream, SdpLayer};
+use super::timing;
 use crate::nvdla::dma::MAX_ATOM;
 use crate::nvdla::order::{PAIR, Pairs};
 use vp_core::Time;
@@ -22,6 +23,8 @@ pub(super) struct StageOperands<'a> {
     atoms: usize,
     atom: usize,
     per_element: bool,
+    /// True if they are of ALU and multiplier, new ones for each atom.
+    of_both: bool,
     /// Order in which pixels of several cubes pass.
     pairs: Option<Pairs>,
     /// Operands of a step; where cubes take turns, of both pixels.
@@ -44,6 +47,7 @@ impl<'a> StageOperands<'a> {
             atoms: atoms.min(MAX_OPERAND_ATOMS),
             atom: layer.atom,
             per_element: stream.is_some_and(|stream| stream.per_element),
+            of_both: stream.is_some_and(|stream| timing::takes_both(layer, &stream)),
             pairs: layer.pairs(),
             buffers: [[0; MAX_OPERAND_ATOMS * MAX_ATOM]; PAIR as usize],
         }
@@ -79,6 +83,14 @@ impl<'a> StageOperands<'a> {
             return if self.later < 0 { since + difference } else { since.since(difference) };
         }
         Time::ZERO
+    }
+
+    /// Notes when those of a multiplier that takes them later than the ALU leave their places, of an atom that starts then.
+    pub(super) fn leave_multiplier(&self, step: (u32, u64), start: Time) {
+        if self.due(step) && self.of_both {
+            let cycles = self.later.unsigned_abs() + timing::NVDLAV1_MULTIPLIER_LEAVES;
+            self.feed.leave_multiplier(start + self.cycle * u64::from(cycles));
+        }
     }
 
     /// Takes them as the datapath starts; they leave their place so much later.

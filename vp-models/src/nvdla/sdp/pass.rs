@@ -248,7 +248,7 @@ impl AtomStarter<'_> {
         let operands_there = self.gather(position).await;
         if self.ended {
             // Operands still come, and must be taken.
-            self.take_operands(position);
+            self.take_operands(position, self.sdp.common.sim.now());
             return Entered { position, start: Time::ZERO, steps: 1, is_last: false, input: None };
         }
         let there = self.input_ready().await.max(operands_there);
@@ -261,12 +261,12 @@ impl AtomStarter<'_> {
         }
         let sim = &self.sdp.common.sim;
         sim.wait_until(self.earliest.max(operands_there)).await;
-        self.take_operands(position);
         // Of what operands have held up data has passed a part of the datapath meanwhile.
         let start = match operands_there {
             Time::ZERO => self.early.start(there.max(self.earliest), sim.now()),
             _ => there.max(self.earliest).min(sim.now()),
         };
+        self.take_operands(position, start);
         let input = match self.layer.source {
             SdpSource::Memory(_) => AtomInput::Memory(self.memory_input()),
             SdpSource::Accumulator => {
@@ -324,8 +324,10 @@ impl AtomStarter<'_> {
         }
     }
 
-    fn take_operands(&mut self, step: AtomPosition) {
+    /// Takes the operands of an atom that starts then.
+    fn take_operands(&mut self, step: AtomPosition, start: Time) {
         for operands in &mut self.operands {
+            operands.leave_multiplier(step.in_surface(), start);
             operands.take(step.in_surface(), Time::ZERO);
         }
     }

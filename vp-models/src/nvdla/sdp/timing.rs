@@ -76,6 +76,10 @@ pub(super) fn elementwise(ew: &Elementwise) -> u32 {
 /// Registers of the ALU of BS and of BN on nvdlav1 (`NV_NVDLA_SDP_CORE_x.v`, `X_alu`), in front of the multiplier.
 pub(super) const NVDLAV1_ALU: u32 = 5;
 
+/// Cycles from an atom's start, later by those that its operands may come later, until the first word of the multiplier's in BS or BN on nvdlav1, of
+/// a stage that takes the ALU's too, has left the registers in front (seen at sdp_nrdma2dp_alu_valid and sdp_nrdma2dp_mul_ready).
+pub(super) const NVDLAV1_MULTIPLIER_LEAVES: u32 = NVDLAV1_ALU + 1;
+
 /// Cycles by which operands of EW on nvdlav1 may come later than the data, of ALU and multiplier (seen at the inputs of
 /// `NV_NVDLA_SDP_core.v`: ew_data_in, ew_alu_in, ew_mul_in).
 const NVDLAV1_EW_ALU: i32 = 3;
@@ -265,17 +269,28 @@ impl Reads {
         let untaken = operands.is_half_taken.then_some(repeats);
         // Of several cubes each entry is written whole, to twice as many lanes (RTL, branch nvdlav1, `NV_NVDLA_SDP_ERDMA_eg.v`, need_extra_rod).
         let words = if layer.order.cubes() > 1 { 1 } else { layer.lanes().div_ceil(Shape::WORD) };
+        let of_both = takes_both(layer, operands);
         if layer.order != Order::Tiles || !operands.per_element {
             let mut reads = Reads::of(lines(layer, surface, 1), layer.atom, together);
-            reads.shape = Shape { words, untaken, ..reads.shape };
+            reads.shape = Shape { words, untaken, of_both, ..reads.shape };
             return reads;
         }
         let requests = Box::new(in_order(layer, surface, 0));
         let per_surface = layer.order.runs(layer.width, layer.height).count() as u64;
         let runs = u64::from(layer.surfaces()) * per_surface;
         let atoms = layer.steps() / per_surface.max(1) * u64::from(surface.pixel) / layer.atom as u64;
-        Reads { shape: Shape { ram: surface.ram, lines: runs, atoms, together, words, untaken }, requests }
+        let shape = Shape { ram: surface.ram, lines: runs, atoms, together, words, untaken, of_both };
+        Reads { shape, requests }
     }
+}
+
+/// Returns true if a stage takes operands of ALU and multiplier, new ones for each atom. (Of several cubes they go to more lanes.) Not of BN where
+/// BS has new ones for each atom, too: of both stages the same number comes, and it is BS that holds up the other.
+pub(super) fn takes_both(layer: &SdpLayer, operands: &OperandStream) -> bool {
+    let OperandStream { carries, per_element, is_half_taken, .. } = *operands;
+    let of_bs = layer.bs.and_then(|stage| stage.operands);
+    let is_behind_bs = of_bs.is_some_and(|of_bs| of_bs.per_element && of_bs != *operands);
+    carries == Carries::Both && per_element && !is_half_taken && !is_behind_bs && layer.order.cubes() == 1
 }
 
 /// Returns true if any stage has operands in memory.
@@ -304,5 +319,6 @@ pub(super) fn shape(lines: &Lines, atom: usize, together: usize) -> Shape {
         together,
         words: 1,
         untaken: None,
+        of_both: false,
     }
 }
