@@ -261,9 +261,9 @@ pub struct CdpFloatTiming {
     pub multiply: u32,
     /// Skid registers, by which a step is delayed later where an element waits for the write DMA: those of conversion and interpolation.
     pub lookup_skids: u32,
-    /// Those of the square sum.
+    /// Number of the square sum's.
     pub square_sum_skids: u32,
-    /// Those of the multiplier.
+    /// Number of the multiplier's.
     pub multiply_skids: u32,
     /// Results from one that waits for the write DMA to the gap that the interpolation leaves behind it, without the multiplier; 0 for no gap.
     pub to_gap: u32,

@@ -1,4 +1,9 @@
-//! One layer on its way through the datapath of SDP: when each atom starts, and where its result goes.
+//! One layer on its way through the datapath of SDP: when each atom starts, and when the layer ends.
+//!
+//! ```text
+//! main input, sums of CACC, operands of BS and BN → AtomStarter → Results → write DMA, PDP
+//!                        where EW is slower:        AtomStarter → BeforeElementwise, operands of EW → Results
+//! ```
 
 use super::Sdp;
 use super::atom::{AtomCounters, AtomOperands};
@@ -43,8 +48,8 @@ struct AtomStarter<'a> {
     /// From one atom's start to the next one's, and from its start to its result.
     pace: Time,
     latency: Time,
-    /// End of a layer that goes to PDP, where that is before PDP has taken all; what of it can begin before PDP does; its number; and of its atoms
-    /// how many have begun.
+    /// Of a layer that goes to PDP: its end, where that is before PDP has taken all; the part that can begin before PDP does; its number among such
+    /// layers; and the number of its atoms that have begun.
     left_for_pooling: Option<LeftForPooling>,
     shut: Option<ShutPooling>,
     number: u64,

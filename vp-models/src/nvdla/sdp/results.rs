@@ -1,4 +1,4 @@
-//! What becomes of atoms that have started: their results, and where these go.
+//! Results of atoms that have started, and the places to which they go.
 
 use super::Sdp;
 use super::atom::{AtomCounters, AtomOperands};

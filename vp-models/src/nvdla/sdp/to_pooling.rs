@@ -100,7 +100,7 @@ impl ToPooling {
     }
 }
 
-/// What an atom takes from SDP's input to PDP on nvdlav1, from memory, stages not counted.
+/// Cycles from SDP's input to PDP on nvdlav1, of data from memory, stages not counted.
 const TO_PDP: u32 = 9;
 /// Way of a layer's first atoms on nvdlav1 while PDP has not begun with it: a beat waits in the register in front of PDP, the others behind it
 /// (`NV_NVDLA_PDP_CORE_preproc.v`, waiting_for_op_en).

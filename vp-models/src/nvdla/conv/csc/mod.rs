@@ -389,14 +389,18 @@ impl Csc {
         u64::from(layer.packages) * u64::from(cycles + kernels) * block
     }
 
-    /// Returns the credits for an atom of a layer, and the most atoms that there is ever room for. Where the first pixels of all cubes, which wait for
-    /// the second ones, do not fit into the delivery buffer beside a stripe, no credits are taken: it would wait for ever. (nvdlav1, the published
-    /// RTL with several cubes, has room for both.)
-    fn credits(&self, layer: &CscLayer) -> (u32, u32) {
+    /// Returns the credits for an atom of a layer, the most atoms that there is ever room for, and those for which there must be room beside a
+    /// stripe's: of several cubes a pixel of each that waits for the next (RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v`, credit_req_size, batch_delta).
+    /// Where the first pixels of all cubes, which wait for the second ones, do not fit into the delivery buffer beside a stripe, no credits are
+    /// taken, and where there is not room for both, none are asked for beside: it would wait for ever. (nvdlav1, the published RTL with several
+    /// cubes, has room for all.)
+    fn credits(&self, layer: &CscLayer) -> (u32, u32, u32) {
         let each = self.delivery.credits_of(self.hardware.lanes(layer.precision));
         let (cubes, most) = (layer.passing.cubes(), self.delivery.capacity(each));
-        let fits = cubes == 1 || cubes + layer.stripe.longest * layer.positions_each() <= most;
-        (if fits { each } else { 0 }, most)
+        let stripe = layer.stripe.longest * layer.positions_each();
+        let fits = cubes == 1 || cubes + stripe <= most;
+        let beside = if cubes > 1 && 2 * cubes + stripe <= most { cubes } else { 0 };
+        (if fits { each } else { 0 }, most, beside)
     }
 
     /// One group of kernels over all positions. With its last package the weights of the next group are loaded, if they have come, so those
@@ -435,10 +439,7 @@ impl Csc {
                 self.occupancy.busy(Datapath::Array, start, last);
                 self.sim.wait_until(last).await;
                 // More than there ever is room for goes in parts.
-                let (each, most) = self.credits(layer);
-                // Of several cubes a pixel of each that waits for the next has its place beside them (RTL, branch nvdlav1,
-                // `NV_NVDLA_CSC_sg.v`, credit_req_size, batch_delta).
-                let beside = if layer.passing.cubes() > 1 { layer.passing.cubes() } else { 0 };
+                let (each, most, beside) = self.credits(layer);
                 for part in range.clone().step_by(most as usize) {
                     let part = part..range.end.min(part + most);
                     let asked = self.sim.now();
