@@ -220,6 +220,8 @@ impl Engine for Sdp {
     async fn release_partner(&self, registers: &Group) {
         use reg::D_FEATURE_MODE_CFG::{FLYING_MODE, OUTPUT_DST};
         if registers.get(OUTPUT_DST) == OUTPUT_DST::PDP {
+            // PDP begins its layer all the same.
+            self.pooling.announce();
             self.pooling.room().await;
             self.pooling.put(Passed::ABANDONED);
         }

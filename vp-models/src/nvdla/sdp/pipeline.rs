@@ -75,14 +75,10 @@ impl Registers {
 
     /// Returns the number of beats from SDP's input to the place where data meets its first operands, where nothing moves on.
     pub(super) fn held_before_operands(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
-        let mux = Registers {
-            with_skid: 1 + u32::from(layer.source == SdpSource::Accumulator),
-            ..Registers::default()
-        };
-        let [bs, bn] = [&layer.bs, &layer.bn].map(|stage| Registers::of(stage, timing).held());
-        let of_bs = Registers::behind_operands(&layer.bs, timing).map(|rest| bs - rest.held());
-        let of_bn = Registers::behind_operands(&layer.bn, timing).map(|rest| bs + bn - rest.held());
-        mux.held() + of_bs.or(of_bn).unwrap_or(bs + bn)
+        let bn = Registers::of(&layer.bn, timing).held();
+        let of_bs = Registers::behind_operands(&layer.bs, timing).map(|rest| rest.held() + bn);
+        let of_bn = Registers::behind_operands(&layer.bn, timing).map(Registers::held);
+        Registers::before_elementwise(layer, timing).held() - of_bs.or(of_bn).unwrap_or(0)
     }
 
     /// Of BS or BN, those behind the one in which data meets what is read for the layer, if something is.
