@@ -1,7 +1,7 @@
 //! Convolutions as register writes.
 
 use vp_models::nvdla::config::Config;
-use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc, sdp, sdp_rdma};
+use vp_models::nvdla::registers::{Family, Unit, cacc, cdma, cmac, csc, sdp, sdp_rdma};
 
 use super::{Program, high, low, ram};
 use crate::reference::{Batches, Compressed, ConvInput, ConvLayer, CubePlace, Format, Winograd};
@@ -43,6 +43,36 @@ impl BufferUse {
         let bank = entry * config.cbuf_entries_per_bank();
         let weight = (layer.order.group.min(layer.kernels) * layer.kernel_bytes()).div_ceil(bank);
         BufferUse { banks: [data, weight], entries, grain: None, reuse: [false; 2], keep: [false; 2] }
+    }
+
+    /// Returns true if the banks of weights hold each group of kernels as CDMA reads it, in blocks of eight atoms. `sizes` are the bytes of each group,
+    /// if the weights are compressed.
+    pub fn holds_blocks(&self, config: &Config, layer: &ConvLayer, sizes: Option<&[u64]>) -> bool {
+        let (block, entry) = (u64::from(8 * layer.format.atom), u64::from(config.cbuf_entry_bytes()));
+        let beyond = match config.family() {
+            Family::Full => 0,
+            Family::Small => 8 * layer.format.atom / config.mac_atomic_c * layer.format.atom,
+        };
+        let bank = entry * u64::from(config.cbuf_entries_per_bank());
+        let room = u64::from(self.banks[1]) * bank + u64::from(beyond);
+        let groups = layer.kernels.div_ceil(layer.order.group);
+        let kernels_of = |group: u32| (layer.kernels - group * layer.order.group).min(layer.order.group);
+        let plain: Vec<u64> =
+            (0..groups).map(|group| u64::from(kernels_of(group) * layer.kernel_bytes())).collect();
+        let (base, all) = match &layer.mode.compressed {
+            Some(compressed) => (compressed.weights.0, u64::from(compressed.weights.1)),
+            None => (layer.weights, u64::from(layer.weight_bytes())),
+        };
+        let (mut end, mut freed) = (0, 0);
+        sizes.unwrap_or(&plain).iter().zip(1..).all(|(size, number)| {
+            end += size;
+            let is_last = number == groups || self.keep[1];
+            let needed = if is_last { all } else { end.next_multiple_of(entry).min(all) };
+            let read = ((base + needed).next_multiple_of(block) - base).min(all);
+            let held = read.saturating_sub(freed);
+            freed = end.next_multiple_of(entry);
+            held <= room
+        })
     }
 
     /// As few banks for the input as hold all of it, and the rest for weights, if a group of kernels fits those.

@@ -34,6 +34,35 @@ impl Draw {
 
     /// A convolution of a feature cube or of an image, with how it uses the buffer.
     pub fn convolution(&mut self, is_image: bool) -> (ConvLayer, BufferUse) {
+        self.finding_room(|draw| draw.any_convolution(is_image))
+    }
+
+    /// A convolution whose kernels find room: for others hardware waits for ever (docs/programming.md).
+    pub(super) fn finding_room(
+        &mut self,
+        draw: impl Fn(&mut Draw) -> (ConvLayer, BufferUse),
+    ) -> (ConvLayer, BufferUse) {
+        loop {
+            let (layer, buffer) = draw(self);
+            if self.finds_room(&layer, &buffer) {
+                return (layer, buffer);
+            }
+        }
+    }
+
+    /// Returns true if the layer's kernels find room.
+    pub(super) fn finds_room(&self, layer: &ConvLayer, buffer: &BufferUse) -> bool {
+        let sizes = layer.mode.compressed.as_ref().map(|compressed| {
+            let (_, sizes) = self.regions.iter().find(|it| it.0 == compressed.sizes).expect("its sizes");
+            let groups = layer.kernels.div_ceil(layer.order.group) as usize;
+            let sizes = sizes.as_chunks().0.iter().take(groups);
+            sizes.map(|size| u64::from(u32::from_le_bytes(*size))).collect::<Vec<u64>>()
+        });
+        buffer.holds_blocks(&self.config(), layer, sizes.as_deref())
+    }
+
+    /// Like [`Draw::convolution`], with or without room for the kernels.
+    pub(super) fn any_convolution(&mut self, is_image: bool) -> (ConvLayer, BufferUse) {
         let (format, config) = (self.format(), self.config());
         let [mut width, height, channels] = self.size();
         let lines_packed = !is_image && self.one_in(2);
@@ -184,8 +213,9 @@ impl Draw {
         let config = self.config();
         let bank = config.cbuf_entry_bytes() * config.cbuf_entries_per_bank();
         let weight = (layer.kernels * layer.kernel_bytes()).div_ceil(bank);
-        (buffer.banks[0] + weight <= config.cbuf_banks)
-            .then_some(BufferUse { banks: [buffer.banks[0], weight], ..buffer })
+        let all = BufferUse { banks: [buffer.banks[0], weight], keep: [false, true], ..buffer };
+        let has_room = buffer.banks[0] + weight <= config.cbuf_banks && self.finds_room(layer, &all);
+        has_room.then_some(BufferUse { keep: buffer.keep, ..all })
     }
 
     /// Another place for a layer's output.

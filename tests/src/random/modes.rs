@@ -24,12 +24,16 @@ impl Draw {
     /// A convolution of some kind, or a plain one where the configuration lacks that; its weights compressed if it has that
     /// and they may.
     pub fn convolution_of(&mut self, kind: ConvolutionKind, compresses: bool) -> (ConvLayer, BufferUse) {
+        self.finding_room(|draw| draw.any_convolution_of(kind, compresses))
+    }
+
+    fn any_convolution_of(&mut self, kind: ConvolutionKind, compresses: bool) -> (ConvLayer, BufferUse) {
         let config = self.description().nvdla().unwrap().config.clone();
         let (layer, buffer) = match kind {
-            ConvolutionKind::Image => self.convolution(true),
-            ConvolutionKind::Batches if config.batch => self.batches(),
-            ConvolutionKind::Winograd if config.winograd => self.winograd(),
-            _ => self.convolution(false),
+            ConvolutionKind::Image => self.any_convolution(true),
+            ConvolutionKind::Batches if config.batch => self.any_batches(),
+            ConvolutionKind::Winograd if config.winograd => self.any_winograd(),
+            _ => self.any_convolution(false),
         };
         let compressed = (compresses && config.weight_compression).then(|| self.compressed(&layer, &buffer));
         (compressed.flatten().unwrap_or(layer), buffer)
@@ -47,7 +51,11 @@ impl Draw {
 
     /// A convolution of as many cubes as fit the buffer, up to what the configuration takes.
     pub fn batches(&mut self) -> (ConvLayer, BufferUse) {
-        let (mut layer, mut buffer) = self.convolution(false);
+        self.finding_room(Draw::any_batches)
+    }
+
+    fn any_batches(&mut self) -> (ConvLayer, BufferUse) {
+        let (mut layer, mut buffer) = self.any_convolution(false);
         let config = self.description().nvdla().unwrap().config.clone();
         let room = (config.cbuf_banks - buffer.banks[1]) * config.cbuf_entries_per_bank();
         let most = (room / (buffer.entries * layer.size[1])).min(config.max_batch);
@@ -91,6 +99,10 @@ impl Draw {
 
     /// A convolution by Winograd's method.
     pub fn winograd(&mut self) -> (ConvLayer, BufferUse) {
+        self.finding_room(Draw::any_winograd)
+    }
+
+    fn any_winograd(&mut self) -> (ConvLayer, BufferUse) {
         let (format, config) = (self.format(), self.description().nvdla().unwrap().config.clone());
         let step = if self.one_in(2) { [1, 1] } else { [self.any(1..4), self.any(1..4)] };
         let most = if step == [1, 1] { 4 } else { 2 };

@@ -244,7 +244,8 @@ impl Draw {
         let second = Draw::with_own_operands(second);
         let first_use = BufferUse { keep: reuse, reuse: [false; 2], ..buffer };
         let second_use = BufferUse { reuse, keep: [false; 2], grain, ..buffer };
-        Some(((layer.clone(), first_use), (second, second_use)))
+        let has_room = second_use.reuse[1] || self.finds_room(&second, &second_use);
+        has_room.then(|| ((layer.clone(), first_use), (second, second_use)))
     }
 
     /// A layer of PDP whose last windows end where padding and input do: anything else stops the RTL, or the next layer on it

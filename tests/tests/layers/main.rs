@@ -19,3 +19,4 @@ mod sdp_formats;
 mod sequences;
 mod special_numbers;
 mod unaligned;
+mod weight_room;

@@ -228,26 +228,9 @@ impl Buffer {
         state.sets.push_back(set);
     }
 
-    /// Bytes, all of `bytes` or none, of a part of a layer's weights for which there is room in its banks. If no room
-    /// will come because CSC, which has released the kernels up to some byte, `starves` for more: for what fits, a
-    /// multiple of `atom`.
-    pub(super) fn weight_room(
-        &self,
-        (layer, part): (u64, Stored),
-        (bytes, atom): (u32, u32),
-        capacity: u32,
-        starves: impl FnOnce(u64) -> bool,
-    ) -> u32 {
-        let state = self.state.borrow();
-        let room = capacity.saturating_sub(state.rooms[part as usize].taken) / atom * atom;
-        if room >= bytes || room == 0 {
-            return room.min(bytes);
-        }
-        let others = |set: &WeightSet| set.layer != layer && set.holds_room(part);
-        let set = state.sets.iter().find(|set| set.layer == layer);
-        let futile = !state.sets.iter().any(others)
-            && set.is_some_and(|set| !set.is_consumed() && starves(set.released()));
-        if futile { room } else { 0 }
+    /// Returns true if so many bytes more of a part of the weights have room in `capacity` of them.
+    pub(super) fn has_weight_room(&self, part: Stored, bytes: u32, capacity: u32) -> bool {
+        self.state.borrow().rooms[part as usize].taken + bytes <= capacity
     }
 
     /// Takes room for so many bytes.
@@ -264,9 +247,9 @@ impl Buffer {
     }
 
     /// Bytes of the weight banks that are lost until reset: of layers before a change of banks, and what lies in front of a layer's weights.
-    pub(super) fn weights_lost(&self, layer: u64) -> u64 {
-        let lost = u64::from(self.state.borrow().lost);
-        lost + self.shift(layer).map_or(0, |(bytes, _)| bytes)
+    pub(super) fn weights_lost(&self, layer: u64) -> [u64; 2] {
+        let lost = self.state.borrow().lost.into();
+        [lost, self.shift(layer).map_or(0, |(bytes, _)| bytes)]
     }
 
     /// Waits until so many bytes of weights can be put.

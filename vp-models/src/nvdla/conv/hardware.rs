@@ -24,6 +24,8 @@ pub struct Hardware {
     pub bank_entries: u32,
     /// Bytes of an entry.
     pub entry_bytes: u32,
+    /// Bytes of weights that are asked for beyond their banks at most.
+    pub weights_beyond_banks: u32,
     /// Surfaces that CDMA reads in turns, eight atoms of each: as many as the atoms that its DMA moves a cycle.
     pub surfaces_at_once: u32,
     /// Output positions of a stripe.
@@ -67,6 +69,11 @@ impl From<&Config> for Hardware {
             banks: config.cbuf_banks,
             bank_entries: config.cbuf_entries_per_bank(),
             entry_bytes: config.cbuf_entry_bytes(),
+            // RTL, `NV_NVDLA_CDMA_wt.v`, wt_req_overflow: branches nv_small and master add eight memory atoms over a MAC atom, in atoms.
+            weights_beyond_banks: match full {
+                true => 0,
+                false => 8 * config.memory_atom / config.mac_atomic_c.max(1) * config.memory_atom,
+            },
             surfaces_at_once: if full { 2 } else { 1 },
             stripe: StripeLength { shortest, longest, is_long_first: !full },
             // RTL, branch nvdlav1, `NV_NVDLA_CSC_sg.v:7243`, dat_max_cycles; elsewhere `CSC_MIN_STRIPE`.
@@ -103,6 +110,11 @@ impl Hardware {
     /// Bytes of a bank.
     pub const fn bank_bytes(&self) -> u32 {
         self.bank_entries * self.entry_bytes
+    }
+
+    /// Bytes of weights that are asked for at most while none are given back, of so many banks.
+    pub const fn weight_room(&self, banks: u32) -> u32 {
+        banks * self.bank_bytes() + self.weights_beyond_banks
     }
 
     /// The format that a field names, if this hardware has it.

@@ -161,15 +161,6 @@ impl WeightSet {
         self.released
     }
 
-    /// Returns true if the layer takes room of that part that it may give back.
-    pub(super) fn holds_room(&self, part: Stored) -> bool {
-        let held = match (part, &self.mask) {
-            (Stored::Weights, _) => Some(&self.weights),
-            (Stored::Mask, mask) => mask.as_ref().map(|mask| &mask.bits),
-        };
-        !self.consumed && held.is_some_and(|held| held.freed < held.arrived())
-    }
-
     /// Byte up to which the kernels have come.
     pub(super) fn arrived(&self) -> u64 {
         match &self.mask {

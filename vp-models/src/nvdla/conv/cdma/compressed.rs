@@ -8,7 +8,8 @@
 use super::intake::{WeightArrival, WeightIntake};
 use super::layer::{CdmaLayer, Compressed};
 use super::requests::{Counts, Pace, RequestQueue, Task};
-use super::{Cdma, READ_ATOMS, TO_OTHERS, Watch};
+use super::weight_room::{StoredBytes, block_end};
+use super::{Cdma, TO_OTHERS, Watch};
 use crate::bus::axi::{Request, Requester, WeightedRoundRobin};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
 use crate::nvdla::conv::hardware::Hardware;
@@ -16,7 +17,7 @@ use crate::nvdla::conv::weight_set::Stored;
 use crate::nvdla::float::SpecialCounts;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
-use crate::nvdla::registers::cdma as reg;
+use crate::nvdla::registers::{FieldRef, cdma as reg};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::Time;
@@ -126,25 +127,28 @@ impl CompressedRequests {
         }
     }
 
-    /// Bytes of all weights, or masks, and of their banks.
-    fn extent(&self, stored: Stored) -> (u32, u32) {
-        let bank = self.hardware.bank_bytes();
-        match stored {
-            Stored::Weights => (self.layer.weights.bytes, self.layer.banks.weight * bank),
-            Stored::Mask => (self.compressed.mask_bytes, bank),
-        }
+    /// All weights, or masks.
+    fn stored(&self, stored: Stored) -> StoredBytes {
+        let (base, bytes) = match stored {
+            Stored::Weights => (self.layer.weights.base, self.layer.weights.bytes),
+            Stored::Mask => (self.compressed.mask_base, self.compressed.mask_bytes),
+        };
+        StoredBytes { base, bytes }
+    }
+
+    /// Bytes of the banks of weights, or masks.
+    fn room(&self, stored: Stored) -> u32 {
+        let banks = if stored == Stored::Weights { self.layer.banks.weight } else { 1 };
+        self.hardware.weight_room(banks)
     }
 
     /// Byte up to which weights, or masks, must have come for a group to be usable: whole entries, and for the last group
-    /// all that are read, if they have room.
+    /// all that are read (RTL, `NV_NVDLA_CDMA_wt.v`, `wt_required_bytes_w`).
     fn needed(&self, group: u32, stored: Stored) -> Option<u64> {
-        let entry = u64::from(self.hardware.entry_bytes);
-        let (all, room) = self.extent(stored);
-        let (all, end) = (u64::from(all), self.end(group, stored)?);
-        let before = group.checked_sub(1).and_then(|before| self.end(before, stored)).unwrap_or(0);
+        let all = u64::from(self.stored(stored).bytes);
+        let end = self.end(group, stored)?;
         let is_last = group + 1 == self.groups();
-        let whole = end.next_multiple_of(entry).min(all);
-        Some(if is_last && all - before.min(all) + entry <= u64::from(room) { all } else { whole })
+        Some(if is_last { all } else { end.next_multiple_of(self.hardware.entry_bytes.into()).min(all) })
     }
 
     fn done(&self, stream: Stream) -> &Cell<u32> {
@@ -157,44 +161,31 @@ impl CompressedRequests {
     /// Address and bytes of the next read of one stream; no bytes if nobody wants more.
     fn wanted(&self, stream: Stream) -> (u64, u32) {
         let (atom, done) = (self.hardware.atom, self.done(stream).get());
-        let (base, all, atoms) = match stream {
-            Stream::Stored(Stored::Weights) => {
-                (self.layer.weights.base, self.layer.weights.bytes, READ_ATOMS)
-            }
-            Stream::Stored(Stored::Mask) => {
-                (self.compressed.mask_base, self.compressed.mask_bytes, READ_ATOMS)
+        let (base, all, end) = match stream {
+            Stream::Stored(stored) => {
+                let StoredBytes { base, bytes } = self.stored(stored);
+                (base, bytes, block_end(base, u64::from(done) + 1, atom) as u32)
             }
             Stream::Sizes => {
-                (self.compressed.sizes_base, (SIZE_BYTES * self.groups()).next_multiple_of(atom), 1)
+                let all = (SIZE_BYTES * self.groups()).next_multiple_of(atom);
+                (self.compressed.sizes_base, all, done + atom)
             }
         };
-        let address = base.wrapping_add(u64::from(done));
-        let run = atoms - (address / u64::from(atom) % u64::from(atoms)) as u32;
-        let left = if self.fetch.cancelled.get() { 0 } else { all - done };
-        (address, (run * atom).min(left))
+        let all = if self.fetch.cancelled.get() { done } else { all };
+        (base.wrapping_add(u64::from(done)), end.min(all) - done)
     }
 
-    /// Number of bytes of a stream's next read for which there is room.
-    fn bytes_with_room(&self, stream: Stream) -> u32 {
+    /// Returns true if a stream has another read, and room for it.
+    fn can_ask(&self, stream: Stream) -> bool {
         let (_, wanted) = self.wanted(stream);
-        match stream {
-            _ if wanted == 0 => 0,
+        let has_room = || match stream {
             Stream::Sizes => {
                 let ahead = (self.done(stream).get() + wanted) / SIZE_BYTES;
-                if ahead <= self.complete.get() + SIZES_AHEAD { wanted } else { 0 }
+                ahead <= self.complete.get() + SIZES_AHEAD
             }
-            Stream::Stored(stored) => {
-                // CSC releases nothing before it has all of a group.
-                let starves = |released: u64| {
-                    let group = (0..self.groups()).find(|&group| self.kernels_end(group) > released);
-                    let needed = group.and_then(|group| self.needed(group, stored));
-                    needed.is_some_and(|end| u64::from(self.done(stream).get()) < end)
-                };
-                let (_, capacity) = self.extent(stored);
-                let atom = self.hardware.atom;
-                self.buffer.weight_room((self.number, stored), (wanted, atom), capacity, starves)
-            }
-        }
+            Stream::Stored(stored) => self.buffer.has_weight_room(stored, wanted, self.room(stored)),
+        };
+        wanted > 0 && has_room()
     }
 
     fn all_is_asked_for(&self) -> bool {
@@ -203,10 +194,10 @@ impl CompressedRequests {
     }
 
     /// Waits until a read can be made; false if there is none.
-    pub(super) async fn room(&self) -> bool {
+    pub(super) async fn can_go_on(&self) -> bool {
         while !self.ended.get() {
-            let stored = TURNS.into_iter().any(|stored| self.bytes_with_room(Stream::Stored(stored)) > 0);
-            if stored || self.bytes_with_room(Stream::Sizes) > 0 || self.all_is_asked_for() {
+            let stored = TURNS.into_iter().any(|stored| self.can_ask(Stream::Stored(stored)));
+            if stored || self.can_ask(Stream::Sizes) || self.all_is_asked_for() {
                 return true;
             }
             self.pace.freed(&self.buffer).await;
@@ -216,10 +207,10 @@ impl CompressedRequests {
 
     /// Chooses the stream whose turn it is, of those that have room.
     fn choose(&self) -> Option<Stream> {
-        if self.bytes_with_room(Stream::Sizes) > 0 {
+        if self.can_ask(Stream::Sizes) {
             return Some(Stream::Sizes);
         }
-        let asking = |at: usize| u64::from(self.bytes_with_room(Stream::Stored(TURNS[at])) > 0) << at;
+        let asking = |at: usize| u64::from(self.can_ask(Stream::Stored(TURNS[at]))) << at;
         let turns = |at: usize| self.compressed.turns[TURNS[at] as usize];
         let next = self.turn.borrow_mut().next(asking(0) | asking(1), turns);
         next.map(|at| Stream::Stored(TURNS[at]))
@@ -227,7 +218,7 @@ impl CompressedRequests {
 
     /// Takes sizes that have come. Says what is wrong with one that no group can have.
     fn sizes(&self, data: &[u8]) -> Result<(), String> {
-        let (_, room) = self.extent(Stored::Weights);
+        let room = self.room(Stored::Weights);
         let mut ends = self.ends.borrow_mut();
         for &size in data.as_chunks().0 {
             let group = ends.len() as u32;
@@ -248,13 +239,30 @@ impl CompressedRequests {
         Ok(())
     }
 
+    /// Returns the field that places what has no room, the bytes in which it is read, and its banks, of the groups from `first` on whose size has come.
+    fn lacks_room(&self, first: usize) -> Option<(FieldRef, u64, u32)> {
+        let ends = self.ends.borrow().len();
+        (first..ends).flat_map(|group| TURNS.map(|stored| (group as u32, stored))).find_map(
+            |(group, stored)| {
+                let before = group.checked_sub(1).filter(|_| !self.layer.reuse.keep_weight);
+                let start = before.and_then(|before| self.end(before, stored)).unwrap_or(0);
+                let at_once = self.stored(stored).at_once(start..self.needed(group, stored)?, &self.hardware);
+                let (field, banks) = match stored {
+                    Stored::Weights => (reg::D_WEIGHT_ADDR_LOW::WEIGHT_ADDR_LOW, self.layer.banks.weight),
+                    Stored::Mask => (reg::D_WMB_ADDR_LOW::WMB_ADDR_LOW, 1),
+                };
+                (at_once > self.room(stored).into()).then_some((field, at_once, banks))
+            },
+        )
+    }
+
     /// Returns the next group if it has come, given how much has been written of weights and masks. Both must end with an entry then, though
     /// one may have stopped within one while the other has its turn (RTL, `wt_satisfied`, `wmb_satisfied`). If its mask does not mark as
     /// many weights as its size says, the error says that.
     fn next_group(&self, written: [u64; 2]) -> Result<Option<u32>, String> {
         let group = self.complete.get();
         let has = |stored: Stored| {
-            let (written, (all, _)) = (written[stored as usize], self.extent(stored));
+            let (written, all) = (written[stored as usize], self.stored(stored).bytes);
             // What is less than a beat waits for the rest of it outside of the buffer.
             let is_whole = written % u64::from(self.hardware.entry_bytes) < u64::from(self.beat);
             (is_whole || written == u64::from(all))
@@ -290,7 +298,7 @@ impl Requester for CompressedRequests {
             pace.lacks_room(now);
             return None;
         };
-        let (address, bytes) = (self.wanted(stream).0, self.bytes_with_room(stream));
+        let (address, bytes) = self.wanted(stream);
         if let Stream::Stored(stored) = stream {
             self.buffer.take_weight_room(stored, bytes);
         }
@@ -329,7 +337,14 @@ impl Cdma {
             if of == Stream::Stored(Stored::Weights) && layer.precision == Precision::Fp16 {
                 watch.count(SpecialCounts::of(&data));
             }
-            let mut state = if of == Stream::Sizes && !failed { requests.sizes(&data) } else { Ok(()) };
+            let mut state = Ok(());
+            if of == Stream::Sizes && !failed {
+                let known = requests.ends.borrow().len();
+                state = requests.sizes(&data);
+                if let Some((place, in_blocks, banks)) = requests.lacks_room(known) {
+                    self.warn_of_blocks(place, in_blocks, banks);
+                }
+            }
             for (beat, due) in data.chunks(beat).zip(due) {
                 taken = taken.max(asked).max(due);
                 let due = came.next().unwrap_or(taken) + latency;

@@ -35,6 +35,7 @@ pub mod layer;
 pub mod pixel;
 pub mod read;
 mod requests;
+mod weight_room;
 mod weights;
 mod wide_feature;
 mod wide_winograd;
@@ -64,7 +65,6 @@ use crate::nvdla::registers::{Group, RegisterRef, cdma as reg};
 use crate::nvdla::timing::Timing;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
-use std::future::pending;
 use std::rc::Rc;
 use vp_core::{Sim, Time, join, select};
 
@@ -402,7 +402,7 @@ impl Cdma {
                 let requests =
                     CompressedRequests::new(task, (path, self.weight_beat, compressed), counts.as_ref());
                 let ask = async {
-                    while requests.room().await {
+                    while requests.can_go_on().await {
                         stream.run_requester(requests.clone()).await;
                     }
                 };
@@ -446,56 +446,6 @@ impl Cdma {
                  the atom with the first pixel, and the offset count in it"
             ));
         }
-    }
-
-    /// Says that the weights of a layer will not all find room, and tells if it has. CSC reads none that lie behind the kernels, and gives back only
-    /// what it reads (RTL, `NV_NVDLA_CSC_wl.v`, `wt_rls_cnt`); a layer's last kernels wait for all of its weights
-    /// (`NV_NVDLA_CDMA_wt.v`, `wt_required_bytes_w`).
-    fn warn_of_lack_of_room(&self, layer: &CdmaLayer, number: u64) -> bool {
-        let (weights, entry) = (&layer.weights, u64::from(self.hardware.entry_bytes));
-        let (bytes, room) = (u64::from(weights.bytes), layer.banks.weight * self.hardware.bank_bytes());
-        let surplus = bytes.saturating_sub(weights.group_end(0, weights.kernels).next_multiple_of(entry));
-        let lost = self.buffer.weights_lost(number);
-        let together = self.hardware.group_kernels(layer.precision);
-        let last = weights.kernels.div_ceil(together) - 1;
-        // In whole entries: a group begins in the one in which the group before it ends.
-        let start = |group: u32| {
-            group.checked_sub(1).map_or(0, |before| weights.group_end(before, together) / entry * entry)
-        };
-        let end = |group| match group == last {
-            true => bytes,
-            false => weights.group_end(group, together).next_multiple_of(entry).min(bytes),
-        };
-        let at_once = match layer.reuse.keep_weight {
-            // None is given back.
-            true => bytes,
-            false => (0..=last).map(|group| end(group).saturating_sub(start(group))).max().unwrap_or(0),
-        };
-        let register = reg::D_WEIGHT_BYTES::WEIGHT_BYTES;
-        if surplus > room.into() {
-            self.control.warn(format_args!(
-                "CDMA.{register} is {bytes:#x}, {surplus} bytes more than the kernels have, rounded up to an entry of {entry} bytes: \
-                 CSC does not read them and gives no room back for them, and {room} bytes of banks do not hold them, so that CDMA \
-                 waits for ever"
-            ));
-        } else if lost > 0 && at_once + lost > room.into() {
-            self.control.warn(format_args!(
-                "CDMA.{register} is {bytes:#x}: kernels that are needed together take {at_once} of {room} bytes of banks, of which {lost} \
-                 are lost until reset, as convolutions before have brought so many behind their kernels and CSC gives back only \
-                 what it reads (NV_NVDLA_CDMA_wt, wt_wr_dmatx_cnt), so that CDMA waits for ever"
-            ));
-        } else {
-            return false;
-        }
-        true
-    }
-
-    /// Says so as soon as it is known, which may be when the layer before ends; ends never.
-    async fn watch_for_lack_of_room(&self, layer: &CdmaLayer, number: u64) {
-        while !self.warn_of_lack_of_room(layer, number) {
-            self.buffer.freed().await;
-        }
-        pending::<()>().await;
     }
 
     /// Puts a counter into its group's register, if counting is switched on.

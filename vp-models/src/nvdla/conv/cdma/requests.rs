@@ -6,7 +6,8 @@
 use super::compressed::WEIGHTS_IN_TURN;
 use super::layer::{CdmaLayer, Input};
 use super::read::Read;
-use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS, TO_WINOGRAD, WINOGRAD_REGISTERS};
+use super::weight_room::block_end;
+use super::{TO_FEATURES, TO_OTHERS, TO_WINOGRAD, WINOGRAD_REGISTERS};
 use crate::bus::axi::{Possible, Request, RequestWatch, Requester, WeightedRoundRobin};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
 use crate::nvdla::conv::hardware::Hardware;
@@ -293,11 +294,10 @@ impl Requester for DataRequests {
     }
 }
 
-/// The reads of a layer's weights: eight atoms at once up to a multiple of eight, as the buffer has room; what lies in
+/// The reads of a layer's weights: eight atoms at once up to a multiple of eight, as the buffer has room for all of them; what lies in
 /// CDMA's FIFOs may come on top (RTL, `NV_NVDLA_CDMA_wt.v`, `wt_req_overflow`).
 pub(super) struct WeightRequests {
     layer: CdmaLayer,
-    number: u64,
     hardware: Hardware,
     buffer: Rc<Buffer>,
     fetch: Rc<Fetch>,
@@ -308,8 +308,6 @@ pub(super) struct WeightRequests {
     beat: u32,
     /// Bytes asked for.
     done: Cell<u32>,
-    /// A group of kernels of which CSC has not released all.
-    group: Cell<u32>,
     turn: Rc<RefCell<WeightedRoundRobin>>,
     ended: Cell<bool>,
 }
@@ -319,7 +317,6 @@ impl WeightRequests {
     pub(super) fn new(task: &Task<'_>, (path, beat): (u32, u32), counts: Counts<'_>) -> Rc<WeightRequests> {
         Rc::new(WeightRequests {
             layer: task.layer.clone(),
-            number: task.number,
             hardware: *task.hardware,
             buffer: task.buffer.clone(),
             fetch: task.fetch.clone(),
@@ -328,58 +325,30 @@ impl WeightRequests {
             asked: RequestQueue::new(task.sim, "nvdla.cdma.weight.asked"),
             beat,
             done: Cell::new(0),
-            group: Cell::new(0),
             ended: Cell::new(false),
         })
     }
 
     /// The bytes of weights that must be there for CSC to use a group of kernels: whole entries, and for the last group
-    /// all that are read, if they have room.
+    /// all that are read (RTL, `NV_NVDLA_CDMA_wt.v`, `wt_required_bytes_w`).
     pub(super) fn group_end(&self, group: u32) -> u64 {
-        let (weights, entry) = (&self.layer.weights, u64::from(self.hardware.entry_bytes));
-        let together = self.hardware.group_kernels(self.layer.precision);
-        let all = u64::from(weights.bytes);
-        let end = |group| weights.group_end(group, together).next_multiple_of(entry).min(all);
-        let is_last = (group + 1) * together >= weights.kernels;
-        let before = if group > 0 { end(group - 1) } else { 0 };
-        let room = u64::from(self.layer.banks.weight * self.hardware.bank_bytes());
-        // The entry that the group before shares with this one is given back with this one.
-        let is_shared = group > 0 && !weights.group_end(group - 1, together).is_multiple_of(entry);
-        let shared = if is_shared { entry } else { 0 };
-        if is_last && all - before + shared <= room { all } else { end(group) }
+        self.layer.weights_needed(group, &self.hardware)
     }
 
     /// Address and bytes of the next read; no bytes if nobody wants more.
     fn wanted(&self) -> (u64, u32) {
-        let (weights, atom) = (&self.layer.weights, self.hardware.atom);
-        let done = self.done.get();
+        let (weights, done) = (&self.layer.weights, self.done.get());
         let address = weights.base.wrapping_add(u64::from(done));
-        let run = READ_ATOMS - (address / u64::from(atom) % u64::from(READ_ATOMS)) as u32;
         // A read that waits for room is made all the same.
         let cancelled = self.fetch.cancelled.get() && self.pace.since.get().is_none();
-        let left = if cancelled { 0 } else { weights.bytes - done };
-        (address, (run * atom).min(left))
+        let end = block_end(weights.base, u64::from(done) + 1, self.hardware.atom).min(weights.bytes.into());
+        (address, if cancelled || done == weights.bytes { 0 } else { end as u32 - done })
     }
 
-    /// Number of bytes of the next read for which there is room. If no room will come because CSC, which has released
-    /// so many of them, starves for more: for what fits.
-    fn bytes_with_room(&self, wanted: u32) -> u32 {
-        let atom = self.hardware.atom;
-        let ahead = READ_ATOMS * atom / self.hardware.entry_bytes * atom;
-        let capacity = self.layer.banks.weight * self.hardware.bank_bytes() + ahead;
-        let together = self.hardware.group_kernels(self.layer.precision);
-        // CSC releases nothing before it has all of a group.
-        let starves = |released: u64| {
-            let (mut group, weights) = (self.group.get(), &self.layer.weights);
-            // A group may end within an entry.
-            while weights.group_end(group, together) <= released && (group + 1) * together < weights.kernels {
-                group += 1;
-            }
-            self.group.set(group);
-            u64::from(self.done.get()) < self.group_end(group)
-        };
-        let part = (self.number, Stored::Weights);
-        self.buffer.weight_room(part, (wanted, atom), capacity, starves)
+    /// Returns true if there is room for a read of so many bytes.
+    fn has_room(&self, bytes: u32) -> bool {
+        let capacity = self.hardware.weight_room(self.layer.banks.weight);
+        self.buffer.has_weight_room(Stored::Weights, bytes, capacity)
     }
 
     /// Takes a turn in the arbiter of weights and masks, where these go alone: a later layer with masks goes on behind it (RTL, branch nvdlav1,
@@ -395,7 +364,7 @@ impl WeightRequests {
     pub(super) async fn room(&self) -> bool {
         while !self.ended.get() {
             let (_, wanted) = self.wanted();
-            if wanted == 0 || self.bytes_with_room(wanted) > 0 {
+            if wanted == 0 || self.has_room(wanted) {
                 return true;
             }
             self.pace.freed(&self.buffer).await;
@@ -410,14 +379,13 @@ impl Requester for WeightRequests {
         if pace.made(now).is_some() {
             pace.next.set(now + pace.cycle);
         }
-        let (address, wanted) = self.wanted();
-        if wanted == 0 {
+        let (address, bytes) = self.wanted();
+        if bytes == 0 {
             self.ended.set(true);
             self.asked.end();
             return None;
         }
-        let bytes = self.bytes_with_room(wanted);
-        if bytes == 0 {
+        if !self.has_room(bytes) {
             pace.lacks_room(now);
             return None;
         }
