@@ -88,6 +88,27 @@ mod time {
         assert!((2 * rounds - 4..=2 * rounds).contains(&longer), "{longer} cycles longer");
     }
 
+    /// A burst of nv_small_256_full has four beats.
+    #[test]
+    fn bursts_of_more_beats_than_may_be_under_way_are_waited_for_with_a_warning() {
+        let description = Description::named("nv_small_256_full").unwrap();
+        for limits in [[256, 4], [4, 256], [256, 3], [3, 256]] {
+            let mut device = Device::new(&description);
+            let [writes, reads] = limits.map(|limit| limit - 1);
+            device.write(Unit::Mcif, mcif::CFG_OUTSTANDING_CNT, writes << 8 | reads);
+            device.run_new(start_sdp(&doubling(32, 16, INPUT, OUTPUT), 0));
+            let waits = limits.contains(&3);
+            match device.try_interrupt() {
+                Ok(status) => assert!(status == SDP_0 && !waits, "{limits:?}"),
+                Err(error) => {
+                    assert!(matches!(error, HostError::Idle { .. }) && waits, "{limits:?}: {error}");
+                }
+            }
+            let warnings = device.warnings();
+            assert_eq!(warnings.iter().any(|text| text.contains("lets 3 beats")), waits, "{warnings:?}");
+        }
+    }
+
     #[test]
     fn a_memory_of_half_the_bandwidth_takes_twice_as_long() {
         let at = |bytes: u64| cycles(&nv_small(|description| description.dbb0.bandwidth = Some(bytes)));

@@ -193,10 +193,20 @@ impl Interconnect {
         self.reads.is_idle(now) && self.writes.is_idle(now)
     }
 
-    /// Limits the transfers in flight further than the memory does: beats of reads, and beats of writes.
+    /// Limits the transfers in flight further than the memory does: beats of reads, and beats of writes. A burst of more beats waits for ever.
     pub fn set_outstanding(&self, read_beats: u32, write_beats: u32) {
         self.reads.set_limit(read_beats);
         self.writes.set_limit(write_beats);
+        let longest = self.config.burst_beats;
+        for (what, limit) in [("reads", read_beats), ("writes", write_beats)] {
+            if limit < longest && self.sim.is_observed(Kinds::WARNINGS) {
+                let text = format!(
+                    "CFG_OUTSTANDING_CNT lets {limit} beats of {what} be under way from now on: a burst of more, of up to {longest}, waits for \
+                     ever (RTL, NV_NVDLA_*_IG_cvt, os_cnt_full)"
+                );
+                self.sim.report(self.observed.source(), What::Warning(Warning::Once(&text)));
+            }
+        }
         // There may be room earlier.
         self.due.iter().for_each(|due| due.set(Time::ZERO));
     }

@@ -120,7 +120,8 @@ fn case() -> impl Strategy<Value = Case> {
                 realigns,
                 outstanding,
                 pipeline,
-                beats_limit,
+                // A burst of more would wait for ever.
+                beats_limit: beats_limit.max(1 << beats),
                 bandwidth,
                 duplex,
                 memory,
