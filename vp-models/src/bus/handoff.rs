@@ -28,11 +28,6 @@ pub struct Handoff<T> {
     put: Event,
     taken: Event,
     few_left: Event,
-    /// Layers that one side has announced, and that the other has begun, the last of these when.
-    announced: Cell<u64>,
-    begun: Cell<u64>,
-    begun_at: Cell<Time>,
-    begins: Event,
 }
 
 impl<T> Handoff<T> {
@@ -53,10 +48,6 @@ impl<T> Handoff<T> {
             put: sim.event(format!("{name}.put")),
             taken: sim.event(format!("{name}.taken")),
             few_left: sim.event(format!("{name}.taken")),
-            announced: Cell::default(),
-            begun: Cell::default(),
-            begun_at: Cell::new(Time::ZERO),
-            begins: sim.event(format!("{name}.begins")),
         }
     }
 
@@ -88,27 +79,6 @@ impl<T> Handoff<T> {
                 }
             }
         }
-    }
-
-    /// Begins another layer for the side that puts; tells its number.
-    pub fn announce(&self) -> u64 {
-        self.announced.set(self.announced.get() + 1);
-        self.announced.get()
-    }
-
-    /// Begins another layer for the side that takes.
-    pub fn begin(&self) {
-        self.begun.set(self.begun.get() + 1);
-        self.begun_at.set(self.sim.now());
-        self.begins.notify_delta();
-    }
-
-    /// Waits until the side that takes has begun a layer; tells when, if it has begun no later one.
-    pub async fn begun(&self, layer: u64) -> Option<Time> {
-        while self.begun.get() < layer {
-            self.begins.wait().await;
-        }
-        (self.begun.get() == layer).then(|| self.begun_at.get())
     }
 
     /// Puts an item in; the caller has waited for [`Handoff::room`].
@@ -201,7 +171,7 @@ impl<T> Handoff<T> {
 
 impl<T> Handoff<T> {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        // Who waits begins to wait anew. What was taken in a layer before does not count, and each layer announced has begun.
+        // Who waits begins to wait anew. What was taken in a layer before does not count.
         let Handoff {
             sim: _,
             forward: _,
@@ -216,10 +186,6 @@ impl<T> Handoff<T> {
             put: _,
             taken: _,
             few_left: _,
-            announced: _,
-            begun: _,
-            begun_at: _,
-            begins: _,
         } = self;
         at.at_rest(items.borrow().is_empty(), "something is in a FIFO between two stages")?;
         at.cell(backward)?;
@@ -301,17 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn who_puts_waits_for_a_layer_to_begin_and_for_most_to_be_taken() {
+    fn who_puts_waits_for_most_to_be_taken() {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
         let handoff = Rc::new(Handoff::new(&sim, "h", 3, Time::ns(1), Time::ZERO));
         let seen = Rc::new(RefCell::new(Vec::new()));
         let (input, log) = (handoff.clone(), seen.clone());
         sim.process("producer", async move {
-            let layer = input.announce();
             (1..=3).for_each(|item| input.put(item));
-            let seen = input.begun(layer).await;
-            log.borrow_mut().push(seen);
             let seen = input.left(1).await;
             log.borrow_mut().push(seen);
             let seen = input.left(2).await;
@@ -319,8 +282,6 @@ mod tests {
         });
         let clock = sim.clone();
         sim.process("consumer", async move {
-            clock.wait(Time::ns(5)).await;
-            handoff.begin();
             for item in 1..=2 {
                 clock.wait(Time::ns(4)).await;
                 let left = clock.now() - Time::ns(1);
@@ -329,6 +290,6 @@ mod tests {
         });
         simulation.run();
         // One is left: that is less than two.
-        assert_eq!(*seen.borrow(), [Some(Time::ns(5)), Some(Time::ns(12)), None]);
+        assert_eq!(*seen.borrow(), [Some(Time::ns(7)), None]);
     }
 }

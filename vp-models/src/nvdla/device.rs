@@ -17,8 +17,8 @@ use super::pdp::Pdp;
 use super::registers::{Located, OtherMap, RegisterFile, RegisterMap, Unit, cdma};
 use super::rubik::Rubik;
 use super::sdp::{self, Sdp};
+use super::sdp_to_pdp::SdpToPdp;
 use super::timing::Timing;
-use crate::bus::Handoff;
 use crate::bus::axi::Interconnect;
 use crate::bus::register::RegisterTarget;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
@@ -98,9 +98,7 @@ impl Builder<'_> {
         let cycles = |n: u32| cycle * u64::from(n);
         let (sdp, sdp_rdma) = (self.control(Unit::Sdp), self.control(Unit::SdpRdma));
         let (pdp, pdp_rdma) = (self.control(Unit::Pdp), self.control(Unit::PdpRdma));
-        // How many atoms lie between the two is the layer's to say.
-        let forward = cycles(timing.sdp.to_pdp);
-        let on_the_fly = Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", 1, forward, Time::ZERO));
+        let on_the_fly = Rc::new(SdpToPdp::new(sim, "nvdla.sdp_to_pdp", cycles(timing.sdp.to_pdp)));
         let level = occupancy.fifos().level("nvdla.cacc.delivery", LevelUnit::Atoms);
         let credits = Credits {
             count: timing.conv.sdp_credits,

@@ -36,6 +36,7 @@ mod request_queue;
 pub mod rtl_tree;
 pub mod rubik;
 pub mod sdp;
+mod sdp_to_pdp;
 pub mod timing;
 mod vector;
 mod write_interface;

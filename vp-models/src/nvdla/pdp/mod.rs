@@ -25,6 +25,7 @@ use super::numeric::Precision;
 use super::refused::Refused;
 use super::registers::{Group, pdp as reg, pdp_rdma as rdma_reg};
 use super::request_queue::RequestQueue;
+use super::sdp_to_pdp::SdpToPdp;
 use super::timing::{PdpTiming, ReadAhead};
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use crate::bus::{DelayLine, Handoff};
@@ -59,7 +60,7 @@ pub(crate) struct Pdp {
     /// `NV_NVDLA_PDP_RDMA_eg.v`, ro0 to ro3 and ro4 to ro7).
     ahead: Vec<Handoff<Passed>>,
     /// Atoms that come on the fly from SDP.
-    from_sdp: Rc<Handoff<Passed>>,
+    from_sdp: Rc<SdpToPdp>,
     /// Of these, what comes behind a layer's last output.
     unread: Rc<Unread>,
     /// Description of what the layer before left in the datapath.
@@ -183,11 +184,11 @@ impl Engine for Pdp {
             return;
         }
         self.unread.gone().await;
-        self.from_sdp.begin();
+        self.from_sdp.layers.begin();
         // SDP sends its layer all the same: it goes nowhere.
         loop {
-            self.from_sdp.ready().await;
-            if self.from_sdp.take().is_none_or(|passed| passed.last) {
+            self.from_sdp.atoms.ready().await;
+            if self.from_sdp.atoms.take().is_none_or(|passed| passed.last) {
                 return;
             }
         }
@@ -199,7 +200,7 @@ impl Pdp {
         around: &EngineContext<'_>,
         control: Rc<Control>,
         rdma: Rc<Control>,
-        from_sdp: Rc<Handoff<Passed>>,
+        from_sdp: Rc<SdpToPdp>,
     ) -> Pdp {
         let EngineContext { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
@@ -288,7 +289,7 @@ impl Pdp {
         // One line more than a window has: the last outputs of a line may come during the next one.
         let mut input = Cube::rolling(width, height, layer.surfaces(), atom, layer.vertical.kernel + 1);
         if layer.source == PdpSource::Sdp {
-            self.from_sdp.begin();
+            self.from_sdp.layers.begin();
         }
         let opened = sim.now() + self.common.cycles(timing.pdp.opens);
         let begin = timing::begin(&timing.pdp);
@@ -314,7 +315,7 @@ impl Pdp {
         for InputAtom { surface, x, y, column, is_last_of_line } in input_atoms(layer) {
             let source = match layer.source {
                 PdpSource::Memory(_) => self.lane(column),
-                PdpSource::Sdp => &*self.from_sdp,
+                PdpSource::Sdp => &self.from_sdp.atoms,
             };
             let room = self.output.begins(begin, latency, sim).await;
             source.ready().await;

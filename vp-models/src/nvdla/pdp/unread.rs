@@ -10,22 +10,21 @@ use std::rc::Rc;
 
 use vp_core::{Event, Sim, Time};
 
-use crate::bus::Handoff;
-use crate::nvdla::dma::Passed;
+use crate::nvdla::sdp_to_pdp::SdpToPdp;
 
 /// Takes what the layers leave unread.
 pub(super) struct Unread {
     sim: Sim,
     /// Between two atoms.
     pace: Time,
-    from_sdp: Rc<Handoff<Passed>>,
+    from_sdp: Rc<SdpToPdp>,
     atoms: Cell<u64>,
     left: Event,
     taken: Event,
 }
 
 impl Unread {
-    pub(super) fn new(sim: &Sim, pace: Time, from_sdp: Rc<Handoff<Passed>>) -> Rc<Unread> {
+    pub(super) fn new(sim: &Sim, pace: Time, from_sdp: Rc<SdpToPdp>) -> Rc<Unread> {
         let unread = Rc::new(Unread {
             sim: sim.clone(),
             pace,
@@ -59,8 +58,8 @@ impl Unread {
     async fn take(self: Rc<Self>) {
         loop {
             while self.atoms.get() > 0 {
-                self.from_sdp.ready().await;
-                let passed = self.from_sdp.take();
+                self.from_sdp.atoms.ready().await;
+                let passed = self.from_sdp.atoms.take();
                 let is_last = passed.is_none_or(|passed| passed.last);
                 self.atoms.set(if is_last { 0 } else { self.atoms.get() - 1 });
                 self.sim.wait(self.pace).await;

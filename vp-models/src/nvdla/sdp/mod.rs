@@ -9,7 +9,7 @@
 //!  CACC ----> main input --> BS ---------> BN ---------> EW ------> atoms
 //!  (`Delivery`: credits)     \_______ `compute::Datapath` ________/   |
 //!                                                                    +--> memory, by the write DMA
-//!                                                                    +--> PDP, on the fly (`Handoff`)
+//!                                                                    +--> PDP, on the fly (`SdpToPdp`)
 //! ```
 //!
 //! A register group comes in and becomes a [`layer`] (`decode`). `fetch` makes the reads. `pass` checks for
@@ -53,8 +53,9 @@ use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
 use super::refused::Refused;
 use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
+use super::sdp_to_pdp::SdpToPdp;
+use crate::bus::DelayLine;
 use crate::bus::axi::ReadStreamConfig;
-use crate::bus::{DelayLine, Handoff};
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -83,8 +84,8 @@ pub(crate) struct Sdp {
     bn: Input,
     ew: Input,
     output: Rc<WriteDma>,
-    /// Way of the atoms that go to PDP on the fly.
-    pooling: Rc<Handoff<Passed>>,
+    /// Way of the layers that go to PDP on the fly.
+    pooling: Rc<SdpToPdp>,
     /// Way of the sums that come on the fly from the convolution accumulator.
     accumulator: Rc<Delivery>,
     /// Time at which the last atom of each layer that reads memory starts.
@@ -221,9 +222,9 @@ impl Engine for Sdp {
         use reg::D_FEATURE_MODE_CFG::{FLYING_MODE, OUTPUT_DST};
         if registers.get(OUTPUT_DST) == OUTPUT_DST::PDP {
             // PDP begins its layer all the same.
-            self.pooling.announce();
-            self.pooling.room().await;
-            self.pooling.put(Passed::ABANDONED);
+            self.pooling.layers.announce();
+            self.pooling.atoms.room().await;
+            self.pooling.atoms.put(Passed::ABANDONED);
         }
         if registers.flag(FLYING_MODE) {
             // CACC sends its layer all the same: it goes nowhere.
@@ -238,7 +239,7 @@ impl Sdp {
         control: Rc<Control>,
         rdma: Rc<Control>,
         accumulator: Rc<Delivery>,
-        pooling: Rc<Handoff<Passed>>,
+        pooling: Rc<SdpToPdp>,
     ) -> Sdp {
         let EngineContext { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);

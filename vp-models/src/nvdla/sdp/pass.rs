@@ -121,7 +121,7 @@ impl<'a> Pass<'a> {
                 let way = ToPooling::of(layer, &timing.sdp);
                 let ToPooling { depth, backward, .. } = way;
                 (is_split, counts_by_first) = (way.is_split, way.counts_by_first);
-                sdp.pooling.set_depth(depth, common.cycles(backward));
+                sdp.pooling.atoms.set_depth(depth, common.cycles(backward));
             }
         }
         let [bs, bn, ew] = timing::operands_later(layer, &timing.sdp);
@@ -169,7 +169,7 @@ impl<'a> Pass<'a> {
                 Destination::Memory(_) => None,
             },
             number: match layer.destination {
-                Destination::Pooling => sdp.pooling.announce(),
+                Destination::Pooling => sdp.pooling.layers.announce(),
                 Destination::Memory(_) => 0,
             },
             begun: 0,
@@ -296,7 +296,7 @@ impl AtomStarter<'_> {
         self.started_before = self.started;
         self.started = self.earliest - self.pace;
         if self.layer.destination == Destination::Pooling {
-            self.sdp.pooling.reserve();
+            self.sdp.pooling.atoms.reserve();
         }
         let is_last = position.surface + 1 == self.layer.surfaces()
             && position.line + 1 == self.lines
@@ -354,7 +354,7 @@ impl AtomStarter<'_> {
         let Some((start, last)) = self.entering.take() else { return };
         let common = &self.sdp.common;
         let waits = common.sim.now();
-        self.sdp.pooling.room().await;
+        self.sdp.pooling.atoms.room().await;
         let room = common.sim.now();
         let mut start = start;
         if room > waits {
@@ -377,9 +377,9 @@ impl AtomStarter<'_> {
             return there.max(room);
         }
         let waits = sim.now();
-        self.sdp.pooling.room().await;
+        self.sdp.pooling.atoms.room().await;
         if let Some(shut) = self.shut.take_if(|shut| shut.atoms == self.begun) {
-            let begun = self.sdp.pooling.begun(self.number).await;
+            let begun = self.sdp.pooling.layers.begun(self.number).await;
             let open = begun.map_or(Time::ZERO, |begun| begun + self.sdp.common.cycles(shut.backward));
             self.earliest = self.earliest.max(open);
         }
@@ -448,7 +448,7 @@ impl AtomStarter<'_> {
                 end.max(self.end_behind_begin().await)
             }
             (Destination::Pooling, None) => {
-                sdp.pooling.left(0).await;
+                sdp.pooling.atoms.left(0).await;
                 common.sim.now() + common.cycles(common.timing.sdp.taken_by_pdp)
             }
             (Destination::Memory(_), _) if layer.has_output() => sdp.output.handed_over().await,
@@ -496,7 +496,7 @@ impl AtomStarter<'_> {
         let common = &self.sdp.common;
         let beats = u64::from(timing::pace(self.layer, &common.timing.sdp).max(1));
         let (Some(end), true) = (&self.left_for_pooling, self.begun * beats > 1) else { return Time::ZERO };
-        let Some(begun) = self.sdp.pooling.begun(self.number).await else { return Time::ZERO };
+        let Some(begun) = self.sdp.pooling.layers.begun(self.number).await else { return Time::ZERO };
         // The first has gone to the write DMA long before.
         let others = u64::from(end.dropped_each) * (self.begun * beats - 2) / beats;
         begun + common.cycles(end.behind_begin) + common.cycle * others
@@ -505,7 +505,7 @@ impl AtomStarter<'_> {
     /// Waits until PDP has taken all atoms but the last `atoms`; tells the time so many cycles after it has taken the one before them, if they
     /// follow that one.
     async fn room_behind(&self, atoms: u32, cycles: u32) -> Time {
-        let taken = self.sdp.pooling.left(atoms as usize).await;
+        let taken = self.sdp.pooling.atoms.left(atoms as usize).await;
         taken.map_or(Time::ZERO, |taken| taken + self.sdp.common.cycles(cycles))
     }
 
@@ -581,7 +581,7 @@ impl AtomStarter<'_> {
     /// Gives up what was announced to memory, or to PDP: it does not come.
     fn end_early(&self) {
         match self.layer.destination {
-            Destination::Pooling => self.sdp.pooling.put(Passed::ABANDONED),
+            Destination::Pooling => self.sdp.pooling.atoms.put(Passed::ABANDONED),
             Destination::Memory(_) => self.sdp.output.abandon(),
         }
     }

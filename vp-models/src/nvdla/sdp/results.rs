@@ -125,7 +125,7 @@ impl<'a> Results<'a> {
                     let mut passed = Passed { last, counts_by_first: self.counts_by_first, ..Passed::EMPTY };
                     passed.atom[..atom].copy_from_slice(first);
                     let later = (start + self.to_pdp).since(self.sdp.common.sim.now());
-                    self.sdp.pooling.put_reserved(passed, later);
+                    self.sdp.pooling.atoms.put_reserved(passed, later);
                 }
                 Destination::Memory(_) if layer.has_output() => {
                     self.sdp.output.put_at(start + self.pace * slot + self.latency, first);
