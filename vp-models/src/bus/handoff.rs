@@ -18,6 +18,8 @@ pub struct Handoff<T> {
     /// Times at which the free places may be used.
     places: RefCell<VecDeque<Time>>,
     items: RefCell<VecDeque<(Time, T)>>,
+    /// Number of items for which a place is kept, and that have not been put.
+    reserved: Cell<usize>,
     /// Time at which the last item was taken.
     taken_at: Cell<Time>,
     /// True if somebody waits for an item, or for a place; the number of items that may be left where somebody waits for the others to be taken. The
@@ -41,6 +43,7 @@ impl<T> Handoff<T> {
             depth: Cell::new(depth.max(1)),
             places: RefCell::new(vec![Time::ZERO; depth.max(1)].into()),
             items: RefCell::default(),
+            reserved: Cell::default(),
             taken_at: Cell::new(Time::ZERO),
             awaits_item: Cell::default(),
             awaits_place: Cell::default(),
@@ -95,11 +98,13 @@ impl<T> Handoff<T> {
     /// Keeps a place for an item that is put later; the caller has waited for [`Handoff::room`].
     pub fn reserve(&self) {
         self.places.borrow_mut().pop_front();
+        self.reserved.set(self.reserved.get() + 1);
     }
 
     /// Puts in, as [`put_later`](Self::put_later) does, an item for which a place has been kept.
     pub fn put_reserved(&self, item: T, later: Time) {
         let later = self.forward + later;
+        self.reserved.set(self.reserved.get() - 1);
         self.items.borrow_mut().push_back((self.sim.now() + later, item));
         // Who waits found none: this is the first.
         if self.awaits_item.take() {
@@ -121,13 +126,17 @@ impl<T> Handoff<T> {
         }
     }
 
-    /// Waits until all items but `most` have been taken; tells when the last one was, if just as many are left.
+    /// Waits until all items but `most` have been taken, those counted for which a place is kept; tells when the last one was taken, if just as many are left.
     pub async fn left(&self, most: usize) -> Option<Time> {
-        while self.items.borrow().len() > most {
+        while self.not_taken() > most {
             self.awaits_left.set(Some(most));
             self.few_left.wait().await;
         }
-        (self.items.borrow().len() == most).then(|| self.taken_at.get())
+        (self.not_taken() == most).then(|| self.taken_at.get())
+    }
+
+    fn not_taken(&self) -> usize {
+        self.items.borrow().len() + self.reserved.get()
     }
 
     /// The time since which the oldest item can be taken, if there is one.
@@ -160,8 +169,7 @@ impl<T> Handoff<T> {
             }
         }
         drop(places);
-        let left = self.items.borrow().len();
-        if self.awaits_left.get().is_some_and(|most| left <= most) {
+        if self.awaits_left.get().is_some_and(|most| self.not_taken() <= most) {
             self.awaits_left.take();
             self.few_left.notify_delta();
         }
@@ -179,6 +187,7 @@ impl<T> Handoff<T> {
             depth,
             places,
             items,
+            reserved,
             taken_at: _,
             awaits_item: _,
             awaits_place: _,
@@ -187,7 +196,10 @@ impl<T> Handoff<T> {
             taken: _,
             few_left: _,
         } = self;
-        at.at_rest(items.borrow().is_empty(), "something is in a FIFO between two stages")?;
+        at.at_rest(
+            items.borrow().is_empty() && reserved.get() == 0,
+            "something is in a FIFO between two stages",
+        )?;
         at.cell(backward)?;
         at.cell(depth)?;
         at.place(places)

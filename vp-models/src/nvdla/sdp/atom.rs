@@ -45,3 +45,20 @@ pub struct AtomOperands<'a> {
     /// Operands of the element-wise stage.
     pub ew: &'a [u8],
 }
+
+/// An atom of a layer, or the first of some that are alike.
+#[derive(Clone, Copy)]
+pub(super) struct AtomPosition {
+    pub(super) surface: u32,
+    pub(super) line: u64,
+    pub(super) column: u64,
+    /// In its surface.
+    pub(super) pixel: u64,
+}
+
+impl AtomPosition {
+    /// Returns the surface, and the place in it.
+    pub(super) fn in_surface(self) -> (u32, u64) {
+        (self.surface, self.pixel)
+    }
+}

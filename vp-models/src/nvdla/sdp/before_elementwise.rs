@@ -7,8 +7,8 @@
 //!
 //! On nvdlav1 BS and BN are pipelines that stand as a whole, and whose operators catch a beat each at both ends (`NV_NVDLA_SDP_CORE_x.v`).
 
+use super::atom::AtomPosition;
 use super::layer::SdpLayer;
-use super::pass::AtomPosition;
 use super::pipeline::Registers;
 use super::timing;
 use crate::nvdla::dma::MAX_ATOM;
@@ -52,12 +52,8 @@ pub(super) struct BeforeElementwise {
     beats: u32,
     /// Cycles of a beat in EW.
     each: u32,
-    /// True on nvdlav1, where operands are taken one beat ahead.
-    by_beat: bool,
     /// Registers from the input to EW.
     all: Registers,
-    /// Registers from the place where the operands of BS or BN are taken, the later ones if both have some.
-    operands: Option<Registers>,
     /// Atoms that EW has not taken; behind the layer's last `None`.
     atoms: RefCell<VecDeque<Option<Waiting>>>,
     entered: Event,
@@ -74,9 +70,7 @@ struct Taken {
     count: usize,
     /// Times at which the last ones would have started if nothing could wait in front of EW, the newest last.
     times: VecDeque<Time>,
-    /// Time at which the newest atom meets its operands, in BS or BN, and that at which these are taken: after what is before them, the previous
-    /// atom or on nvdlav1 beat, has met its own. Counted as if it were at its start.
-    met: Time,
+    /// Earliest of these times for the newest one by its operands of EW.
     operands: Time,
 }
 
@@ -91,28 +85,16 @@ impl BeforeElementwise {
         layer.ew.as_ref()?;
         let beats = timing::pace(layer, timing).max(1);
         let each = timing::cycles_per_atom(layer, timing) / beats;
-        let bn = Registers::of(&layer.bn, timing);
-        let of_bs = Registers::behind_operands(&layer.bs, timing).map(|rest| rest.and(bn));
         let all = Registers::before_elementwise(layer, timing);
-        let operands = Registers::behind_operands(&layer.bn, timing).or(of_bs);
-        let by_beat = timing.stage_registers.is_some();
-        (each > 1).then(|| BeforeElementwise::new(sim, cycle, (beats, each, by_beat), all, operands))
+        (each > 1).then(|| BeforeElementwise::new(sim, cycle, (beats, each), all))
     }
 
-    fn new(
-        sim: &Sim,
-        cycle: Time,
-        (beats, each, by_beat): (u32, u32, bool),
-        all: Registers,
-        operands: Option<Registers>,
-    ) -> BeforeElementwise {
+    fn new(sim: &Sim, cycle: Time, (beats, each): (u32, u32), all: Registers) -> BeforeElementwise {
         BeforeElementwise {
             cycle,
             beats,
             each,
-            by_beat,
             all,
-            operands,
             atoms: RefCell::default(),
             entered: sim.event("nvdla.sdp.before_elementwise.entered"),
             count: Cell::new(0),
@@ -123,10 +105,15 @@ impl BeforeElementwise {
 
     /// Waits until it is known when the next atom can start; returns that time.
     pub(super) async fn room(&self) -> Time {
+        self.known(|taken| self.limit(self.all, self.count.get(), taken)).await
+    }
+
+    /// Waits until a time that follows from what EW has taken is known.
+    async fn known(&self, time: impl Fn(&Taken) -> Option<Time>) -> Time {
         loop {
-            let room = self.limit(self.all, self.count.get(), &self.taken.borrow());
-            match room {
-                Some(room) => return room,
+            let known = time(&self.taken.borrow());
+            match known {
+                Some(time) => return time,
                 None => self.went.wait().await,
             }
         }
@@ -161,14 +148,7 @@ impl BeforeElementwise {
         let mut taken = self.taken.borrow_mut();
         let start_behind = taken.times.back().map_or(start, |&before| start.max(before + pace));
         let time = start_behind.max(operands);
-        let limit = self.operands.and_then(|registers| self.limit(registers, taken.count, &taken));
-        let met = limit.map_or(start, |limit| start.max(limit));
-        taken.operands = match self.by_beat {
-            false => start.max(taken.met),
-            true if self.beats == 1 => taken.met,
-            true => start.max(met.since(self.cycle * u64::from(self.each - 1))),
-        };
-        taken.met = met;
+        taken.operands = operands;
         taken.count += 1;
         taken.times.push_back(time);
         if taken.times.len() > 64 {
@@ -178,16 +158,50 @@ impl BeforeElementwise {
         time
     }
 
-    /// Returns the time at which EW takes the beat before the newest atom's last one, as if its atom were at its start.
-    pub(super) fn before_last(&self) -> Option<Time> {
-        let times = &self.taken.borrow().times;
-        let newest = times.len().checked_sub(if self.beats == 1 { 2 } else { 1 })?;
-        times.get(newest).copied()
+    /// Waits until it is known when the beat before the last, of the atoms that have entered, can enter so many registers in front of EW; tells that
+    /// time, as if it were at SDP's input.
+    pub(super) async fn before_last_enters(&self, registers: Registers) -> Time {
+        match self.beats {
+            1 => self.atom_before_last_enters(registers).await,
+            // EW takes it, and what makes room for it, a beat before the last.
+            _ => {
+                let last = self.count.get().checked_sub(1);
+                let enters = self
+                    .known(|taken| last.map_or(Some(Time::ZERO), |last| self.limit(registers, last, taken)));
+                let beats = self.cycle * u64::from(self.beats - 1);
+                (enters.await + beats).since(self.cycle * u64::from(self.each))
+            }
+        }
     }
 
-    /// Returns the time at which the newest atom's operands of BS or BN are taken, as if it were at its start; if it has some.
-    pub(super) fn operands_taken(&self) -> Option<Time> {
-        self.operands.map(|_| self.taken.borrow().operands)
+    /// Waits until it is known when the last beat of the atom before the last can enter so many registers in front of EW; tells that time, as if its
+    /// atom were at its start.
+    pub(super) async fn atom_before_last_enters(&self, registers: Registers) -> Time {
+        let Some(before) = self.count.get().checked_sub(2) else { return Time::ZERO };
+        self.known(|taken| self.limit(registers, before, taken)).await
+    }
+
+    /// Waits until EW has taken all atoms that have entered; tells when the last one would have started if nothing could wait in front of EW.
+    pub(super) async fn last_taken(&self) -> Time {
+        self.known(|taken| {
+            (taken.count == self.count.get()).then(|| taken.times.back().copied().unwrap_or_default())
+        })
+        .await
+    }
+
+    /// Waits until EW has taken all atoms that have entered; tells when it takes the beat before the last, as if it were at SDP's input.
+    pub(super) async fn before_last_taken(&self) -> Time {
+        let last = self.last_taken().await;
+        let times = &self.taken.borrow().times;
+        match self.beats {
+            1 => times.iter().nth_back(1).copied().unwrap_or_default(),
+            beats => last + self.cycle * u64::from(self.each * (beats - 2)),
+        }
+    }
+
+    /// Returns when the last atom that EW has taken could have started by its operands of EW.
+    pub(super) fn operands_there(&self) -> Time {
+        self.taken.borrow().operands
     }
 
     /// Returns the time at which the last beat of an atom of this number can enter so many registers in front of EW, a beat's place in its atom not
@@ -210,13 +224,12 @@ mod tests {
     use super::*;
     use vp_core::Simulation;
 
-    fn of(beats: u32, each: u32, all: Registers, operands: Option<Registers>) -> BeforeElementwise {
-        BeforeElementwise::new(&Simulation::new().sim(), Time::ns(1), (beats, each, false), all, operands)
+    fn of(beats: u32, each: u32, all: Registers) -> BeforeElementwise {
+        BeforeElementwise::new(&Simulation::new().sim(), Time::ns(1), (beats, each), all)
     }
 
-    /// Returns for atoms that come one behind the other when they start, when they would if nothing could wait, and when their operands are
-    /// taken.
-    fn pass(waiting: &BeforeElementwise, atoms: usize) -> Vec<(u64, u64, u64)> {
+    /// Returns for atoms that come one behind the other when they start, and when they would if nothing could wait.
+    fn pass(waiting: &BeforeElementwise, atoms: usize) -> Vec<(u64, u64)> {
         let cycles = |time: Time| time.cycles(Time::ns(1));
         let (mut next, mut seen) = (Time::ZERO, Vec::new());
         for number in 0..atoms {
@@ -224,7 +237,7 @@ mod tests {
             let start = next.max(room);
             next = start + waiting.cycle * u64::from(waiting.beats);
             let taken = waiting.take(start, Time::ZERO);
-            seen.push((cycles(start), cycles(taken), waiting.operands_taken().map_or(0, cycles)));
+            seen.push((cycles(start), cycles(taken)));
         }
         seen
     }
@@ -258,9 +271,9 @@ mod tests {
                 if registers.held() < beats {
                     continue;
                 }
-                let expected = slowly(&of(beats, each, registers, None), 40);
+                let expected = slowly(&of(beats, each, registers), 40);
                 let starts: Vec<u64> =
-                    pass(&of(beats, each, registers, None), 40).iter().map(|atom| atom.0).collect();
+                    pass(&of(beats, each, registers), 40).iter().map(|atom| atom.0).collect();
                 // While they fill, an atom's last beat alone may be held up: the first ones differ by less than an atom.
                 let late = starts.len() / 2;
                 assert_eq!(starts[late..], expected[late..], "{beats} {each} {with_skid} {without} {caught}");
@@ -272,9 +285,11 @@ mod tests {
     #[test]
     fn as_on_nv_large() {
         let all = Registers { with_skid: 5, without: 2, ..Registers::default() };
-        let operands = Some(Registers { with_skid: 3, without: 1, ..Registers::default() });
-        let seen = pass(&of(2, 4, all, operands), 35);
-        let &(start, taken, operands) = seen.last().unwrap();
+        let operands = Registers { with_skid: 3, without: 1, ..Registers::default() };
+        let waiting = of(2, 4, all);
+        let seen = pass(&waiting, 35);
+        let &(start, taken) = seen.last().unwrap();
+        let operands = waiting.limit(operands, 33, &waiting.taken.borrow()).unwrap().cycles(Time::ns(1));
         assert_eq!((taken, taken - start, taken - operands), (34 * 8, 33, 26));
     }
 
@@ -282,7 +297,7 @@ mod tests {
     #[test]
     fn as_on_nv_full() {
         let all = Registers { with_skid: 3, without: 12, caught: 7, catching: 4 };
-        let starts: Vec<u64> = pass(&of(2, 4, all, None), 16).iter().map(|atom| 726 + atom.0).collect();
+        let starts: Vec<u64> = pass(&of(2, 4, all), 16).iter().map(|atom| 726 + atom.0).collect();
         assert_eq!(starts[11..], [748, 750, 755, 763, 771]);
     }
 }

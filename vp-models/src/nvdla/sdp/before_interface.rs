@@ -8,7 +8,7 @@
 //! turns, of four atoms each; the atoms of a beat of the bus leave them together, behind their line's header
 //! (RTL, branch nvdlav1, `NV_NVDLA_SDP_cmux.v`, `_core.v`, `_CORE_x.v`, `_CORE_c.v`; `_WDMA_DAT_in.v`, `_DAT_out.v`, cmd_en, dat_en; `_WDMA_dmaif.v`).
 
-use super::layer::{Carries, SdpLayer, Stage};
+use super::layer::SdpLayer;
 use super::pipeline::{CONVERTER, Registers};
 use super::timing;
 use crate::nvdla::cube::Surface;
@@ -17,17 +17,8 @@ use crate::nvdla::write_interface::{Last, WriteInterface};
 use std::collections::VecDeque;
 use vp_core::Time;
 
-/// Registers from the place where data meets the operand of a stage's ALU, and its multiplier's (seen at the inputs of `NV_NVDLA_SDP_core.v`).
-const FROM_ALU: Registers = Registers { with_skid: 0, without: 11, caught: 8, catching: 4 };
-const FROM_MULTIPLIER: Registers = Registers { with_skid: 0, without: 6, caught: 5, catching: 3 };
 /// The register between the converter and the lanes (`NV_NVDLA_SDP_core.v`, pipe_p11).
 const TO_LANES: Registers = Registers { with_skid: 0, without: 1, caught: 0, catching: 0 };
-
-/// Returns the registers from the place where a stage's operands from memory are taken to its end.
-fn from_operands(stage: &Option<Stage>) -> Option<Registers> {
-    let carries = stage.as_ref()?.operands?.carries;
-    Some(if carries == Carries::Multiplier { FROM_MULTIPLIER } else { FROM_ALU })
-}
 
 /// Atoms that each bank of the write DMA's lanes holds (`NV_NVDLA_SDP_WDMA_DAT_in.v`, dfifo: a RAM of three and an output register).
 const BANK: usize = 4;
@@ -47,8 +38,6 @@ pub(super) struct BeforeInterface {
     atoms: usize,
     atom: u32,
     all: Registers,
-    /// From the place where the operands of BS or BN are taken, the later ones if both have some.
-    operands: Option<Registers>,
     /// Cycles at which the last beats have entered the lanes, the newest last.
     entered: VecDeque<u64>,
     /// Lines that are to come; bytes that are to come of the present one, and the atoms of its next beat of the bus.
@@ -80,19 +69,13 @@ impl BeforeInterface {
         if on_bus <= beats * bytes.div_ceil(atom) {
             return None;
         }
-        let behind = CONVERTER.and(TO_LANES);
-        let of_bn = from_operands(&layer.bn).map(|rest| rest.and(behind));
-        let behind_bs = Registers::of(&layer.bn, timing).and(behind);
-        let of_bs = from_operands(&layer.bs).map(|rest| rest.and(behind_bs));
-        let operands = of_bn.or(of_bs);
-        let all = Registers::before_elementwise(layer, timing).and(behind);
+        let all = Registers::before_elementwise(layer, timing).and(CONVERTER).and(TO_LANES);
         Some(BeforeInterface {
             cycle,
             beats,
             atoms: (gathering.beat / atom).max(1) as usize,
             atom,
             all,
-            operands,
             entered: VecDeque::new(),
             lines: timing::writes(layer, surface),
             left: 0,
@@ -114,13 +97,13 @@ impl BeforeInterface {
         self.cycle * begins.max().unwrap_or(0)
     }
 
-    /// Returns the time at which the last atom's operands of BS or BN are taken, as if it were at its start; if it has some. They are when its
-    /// last beat but one meets its own (`NV_NVDLA_SDP_core.v`, pipe_p1 to p4).
-    pub(super) fn operands_taken(&self) -> Option<Time> {
-        let rest = self.operands?;
-        let left = self.entered.len().checked_sub(2 + rest.held() as usize)?;
-        let before = self.all.forward() - rest.forward() + self.beats - 1;
-        Some(self.cycle * (self.entered[left] + u64::from(rest.backward()) + 1).saturating_sub(before.into()))
+    /// Returns the time from which on so many registers in front of the converter have room for the beat before the last, as if it were at SDP's input.
+    pub(super) fn before_last_enters(&self, registers: Registers) -> Time {
+        let rest = registers.and(CONVERTER).and(TO_LANES);
+        let left = self.entered.len().checked_sub(2 + rest.held() as usize);
+        let passed = self.all.forward() - rest.forward();
+        let enters = |left: usize| self.entered[left] + u64::from(rest.backward());
+        self.cycle * left.map_or(0, enters).saturating_sub(passed.into())
     }
 
     /// An atom starts.
@@ -171,7 +154,6 @@ mod tests {
             atoms: 2,
             atom: 32,
             all,
-            operands: None,
             entered: VecDeque::new(),
             lines: Box::new(lines.into_iter()),
             left: 0,

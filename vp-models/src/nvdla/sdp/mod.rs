@@ -30,10 +30,14 @@ pub mod fields;
 mod float;
 pub mod layer;
 pub mod lut;
+mod main_input;
 mod operands;
 mod pass;
 mod pipeline;
+mod pooling_layer;
+mod reads_end;
 mod results;
+mod sums;
 mod timing;
 mod to_pooling;
 

@@ -1,15 +1,64 @@
-//! The operands of a stage that come from memory.
+//! The operands of a layer's stages that come from memory.
 
-use super::Input;
+use super::atom::{AtomOperands, AtomPosition};
 use super::feed::Feed;
 use super::layer::{OperandStream, SdpLayer};
 use super::timing;
+use super::{Input, Sdp};
 use crate::nvdla::dma::MAX_ATOM;
 use crate::nvdla::order::{PAIR, Pairs};
 use vp_core::Time;
 
 /// The most atoms that hold the operands of one atom: two operands of two bytes for each lane.
 const MAX_OPERAND_ATOMS: usize = 4;
+
+/// The memory operands of BS, BN and EW while a layer runs; not of EW where atoms wait in front of that.
+pub(super) struct LayerOperands<'a>([StageOperands<'a>; 3]);
+
+impl<'a> LayerOperands<'a> {
+    pub(super) fn of(sdp: &'a Sdp, layer: &SdpLayer, has_elementwise: bool) -> LayerOperands<'a> {
+        let [bs, bn, ew] = timing::operands_later(layer, &sdp.common.timing.sdp);
+        let of = |input, stream, later| StageOperands::of(input, stream, layer, (later, 0, sdp.common.cycle));
+        let of_ew = layer.ew.filter(|_| has_elementwise);
+        LayerOperands([
+            of(&sdp.bs, layer.bs.and_then(|stage| stage.operands), bs),
+            of(&sdp.bn, layer.bn.and_then(|stage| stage.operands), bn),
+            of(&sdp.ew, of_ew.and_then(|stage| stage.operands), ew),
+        ])
+    }
+
+    /// Waits until those of the next atom are there. Tells when data must have come lest it waits for them longer than that.
+    pub(super) async fn gather(&mut self, step: AtomPosition) -> Time {
+        let mut there = Time::ZERO;
+        for operands in &mut self.0 {
+            there = there.max(operands.gather(step.in_surface()).await);
+        }
+        there
+    }
+
+    /// Takes those of an atom that starts then.
+    pub(super) fn take(&mut self, step: AtomPosition, start: Time) {
+        for operands in &mut self.0 {
+            operands.leave_multiplier(step.in_surface(), start);
+            operands.take(step.in_surface(), Time::ZERO);
+        }
+    }
+
+    pub(super) fn bytes(&self, step: AtomPosition) -> AtomOperands<'_> {
+        let [bs, bn, ew] = self.0.each_ref().map(|operands| operands.bytes(step.in_surface()));
+        AtomOperands { bs, bn, ew }
+    }
+
+    /// Returns true if the operands of a step are those of the next as well.
+    pub(super) fn last(&self) -> bool {
+        self.0.iter().all(StageOperands::lasts)
+    }
+
+    /// Returns when data must have come lest it waited for the last ones of each stage.
+    pub(super) fn there(&self) -> [Time; 3] {
+        self.0.each_ref().map(|operands| operands.there)
+    }
+}
 
 /// The memory operands of one stage while a layer runs.
 pub(super) struct StageOperands<'a> {
@@ -25,6 +74,8 @@ pub(super) struct StageOperands<'a> {
     per_element: bool,
     /// True if they are of ALU and multiplier, new ones for each atom.
     of_both: bool,
+    /// Time by which the last ones that were gathered let data start.
+    there: Time,
     /// Order in which pixels of several cubes pass.
     pairs: Option<Pairs>,
     /// Operands of a step; where cubes take turns, of both pixels.
@@ -32,7 +83,16 @@ pub(super) struct StageOperands<'a> {
 }
 
 impl<'a> StageOperands<'a> {
-    pub(super) fn of(
+    /// Returns those of EW where atoms wait in front of it, and none elsewhere.
+    pub(super) fn of_elementwise(sdp: &'a Sdp, layer: &SdpLayer, waits: bool) -> StageOperands<'a> {
+        let timing = &sdp.common.timing.sdp;
+        let [.., later] = timing::operands_later(layer, timing);
+        let later_place = timing::elementwise_later_place(layer, timing);
+        let stream = layer.ew.filter(|_| waits).and_then(|stage| stage.operands);
+        StageOperands::of(&sdp.ew, stream, layer, (later, later_place, sdp.common.cycle))
+    }
+
+    fn of(
         input: &'a Input,
         stream: Option<OperandStream>,
         layer: &SdpLayer,
@@ -48,13 +108,14 @@ impl<'a> StageOperands<'a> {
             atom: layer.atom,
             per_element: stream.is_some_and(|stream| stream.per_element),
             of_both: stream.is_some_and(|stream| timing::takes_both(layer, &stream)),
+            there: Time::ZERO,
             pairs: layer.pairs(),
             buffers: [[0; MAX_OPERAND_ATOMS * MAX_ATOM]; PAIR as usize],
         }
     }
 
     /// Returns true if the operands of a step are those of the next as well.
-    pub(super) fn lasts(&self) -> bool {
+    fn lasts(&self) -> bool {
         self.atoms == 0 || !self.per_element
     }
 
@@ -80,13 +141,14 @@ impl<'a> StageOperands<'a> {
             let by_place = self.feed.since().since(self.cycle * u64::from(self.later_place));
             let (since, difference) =
                 (self.feed.came().max(by_place), self.cycle * u64::from(self.later.unsigned_abs()));
-            return if self.later < 0 { since + difference } else { since.since(difference) };
+            self.there = if self.later < 0 { since + difference } else { since.since(difference) };
+            return self.there;
         }
         Time::ZERO
     }
 
     /// Notes when those of a multiplier that takes them later than the ALU leave their places, of an atom that starts then.
-    pub(super) fn leave_multiplier(&self, step: (u32, u64), start: Time) {
+    fn leave_multiplier(&self, step: (u32, u64), start: Time) {
         if self.due(step) && self.of_both {
             let cycles = self.later.unsigned_abs() + timing::NVDLAV1_MULTIPLIER_LEAVES;
             self.feed.leave_multiplier(start + self.cycle * u64::from(cycles));

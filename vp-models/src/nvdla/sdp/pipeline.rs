@@ -2,7 +2,7 @@
 //!
 //! On nvdlav1 BS and BN are pipelines that stand as a whole, and whose operators catch a beat each in front of them (`NV_NVDLA_SDP_CORE_x.v`).
 
-use super::layer::{Carries, SdpLayer, SdpSource, Stage};
+use super::layer::{Carries, OperandStream, SdpLayer, SdpSource, Stage};
 use super::timing;
 use crate::nvdla::timing::SdpTiming;
 
@@ -22,6 +22,22 @@ pub(super) struct Registers {
 const NVDLAV1_OPERATORS: u32 = 4;
 /// Pipes of one place, one behind each operator but the last (`chn_alu_out_cns_pipe`, `chn_mul_out_cns_pipe`, `chn_trt_out_cns_pipe`).
 const NVDLAV1_PIPES: u32 = NVDLAV1_OPERATORS - 1;
+
+/// Operator that takes an operand from memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Alu,
+    Multiplier,
+}
+
+/// Returns the operators of a stage that take operands, the one that meets them first of BS or BN first.
+pub(super) fn operators(operands: OperandStream) -> &'static [Operator] {
+    match operands.carries {
+        Carries::Alu => &[Operator::Alu],
+        Carries::Multiplier => &[Operator::Multiplier],
+        Carries::Both => &[Operator::Alu, Operator::Multiplier],
+    }
+}
 
 impl Registers {
     pub(super) fn and(self, others: Registers) -> Registers {
@@ -81,25 +97,36 @@ impl Registers {
         Registers::before_elementwise(layer, timing).held() - of_bs.or(of_bn).unwrap_or(0)
     }
 
-    /// Of BS or BN, those behind the one in which data meets what is read for the layer, if something is.
+    /// Returns those of BS or BN behind the place where data meets the first operands that are read for the layer, if some are.
     pub(super) fn behind_operands(stage: &Option<Stage>, timing: &SdpTiming) -> Option<Registers> {
-        let Stage { alu, operands, .. } = (*stage)?;
-        let is_behind_alu = operands?.carries == Carries::Multiplier;
+        let first = operators(stage.as_ref()?.operands?)[0];
+        Some(Registers::behind_operator(stage, first, timing))
+    }
+
+    /// Returns those of BS or BN behind the place where data meets an operator's operand. On nvdlav1 it is one register behind the data's entry to the
+    /// operator, which catches a beat of operands, too: that has left the register in front (`NV_NVDLA_SDP_CORE_x.v`, chn_alu_op_rsci_iswt0,
+    /// chn_alu_op_wait_dp).
+    pub(super) fn behind_operator(
+        stage: &Option<Stage>,
+        operator: Operator,
+        timing: &SdpTiming,
+    ) -> Registers {
         let all = Registers::of(stage, timing);
-        Some(match timing.stage_registers {
-            None if is_behind_alu && alu.is_some() => {
+        let has_alu = stage.is_some_and(|stage| stage.alu.is_some());
+        match (timing.stage_registers, operator) {
+            (None, Operator::Multiplier) if has_alu => {
                 Registers { with_skid: all.with_skid - 2, without: 1, ..all }
             }
-            None => Registers { without: 1, ..all },
-            // The beat caught in front of the operator has not met them.
-            Some(_) if is_behind_alu => Registers {
+            (None, _) => Registers { without: 1, ..all },
+            (Some(_), Operator::Alu) => Registers { with_skid: 0, without: all.without - 1, ..all },
+            // The ALU's own place, and the one of the pipe behind it, are in front.
+            (Some(_), Operator::Multiplier) => Registers {
                 with_skid: 0,
-                without: all.without - timing::NVDLAV1_ALU,
-                caught: all.caught - 3,
+                without: all.without - 1 - timing::NVDLAV1_ALU,
+                caught: all.caught - 2,
                 catching: all.catching - 1,
             },
-            Some(_) => Registers { with_skid: 0, caught: all.caught - 1, ..all },
-        })
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::feed::Shape;
 use super::layer::{Carries, Elementwise, OperandStream, SdpLayer, SdpSource, Stage};
-use super::pipeline::Registers;
+use super::pipeline::{Operator, Registers, operators};
 use crate::bus::axi::Begin;
 use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::dma::Lines;
@@ -89,29 +89,32 @@ const NVDLAV1_EW_MULTIPLIER: i32 = -1;
 /// data passes before it meets them, less those of the operands (`NV_NVDLA_SDP_core`: data `u_dpin_pack`, `NV_NVDLA_SDP_cmux` and the
 /// stage's `dppack`, operands `u_bs_alu_pack`; each stage waits for both in `NV_NVDLA_SDP_HLS_sync2data`).
 pub(super) fn operands_later(layer: &SdpLayer, timing: &SdpTiming) -> [i32; 3] {
-    match timing.stage_registers {
-        Some(registers) => operands_later_by_stage(layer, registers as i32, i32::min),
-        None => registers_before_operands(layer).map(|registers| registers as i32),
-    }
+    let Some(registers) = timing.stage_registers else {
+        return registers_before_operands(layer).map(|registers| registers as i32);
+    };
+    let stages = [
+        layer.bs.and_then(|stage| stage.operands),
+        layer.bn.and_then(|stage| stage.operands),
+        layer.ew.and_then(|stage| stage.operands),
+    ];
+    let later = later_of_operators(layer, registers);
+    std::array::from_fn(|stage| {
+        // Of a stage without operands nothing waits.
+        let operators = stages[stage].map_or(&[Operator::Alu][..], operators);
+        let of_operators = operators.iter().map(|&operator| later[stage][operator as usize]);
+        of_operators.min().unwrap_or(0)
+    })
 }
 
-/// Returns the same for nvdlav1, whose stages have `registers` each, whatever they bypass. In BS and BN the multiplier is behind the five
-/// registers of the ALU (RTL, `NV_NVDLA_SDP_CORE_x.v`), in EW it is in front of the ALU, and its operand, which is converted, must be there
-/// a cycle before the data (seen at the inputs of `NV_NVDLA_SDP_core.v`: bs_data_in, bs_alu_in, bs_mul_in, and of bn and ew). Of a stage with
-/// operands of both it is one of these, by `of_both`.
-fn operands_later_by_stage(layer: &SdpLayer, registers: i32, of_both: fn(i32, i32) -> i32) -> [i32; 3] {
-    let point =
-        |operands: Option<OperandStream>, alu: i32, multiplier: i32| match operands.map(|it| it.carries) {
-            Some(Carries::Multiplier) => multiplier,
-            Some(Carries::Alu) | None => alu,
-            Some(Carries::Both) => of_both(alu, multiplier),
-        };
-    let before_bn = registers * i32::from(layer.bs.is_some());
-    let before_ew = before_bn + registers * i32::from(layer.bn.is_some());
-    let of_stage =
-        |stage: &Option<Stage>| point(stage.and_then(|stage| stage.operands), 2, 2 + NVDLAV1_ALU as i32);
-    let ew = point(layer.ew.and_then(|ew| ew.operands), NVDLAV1_EW_ALU, NVDLAV1_EW_MULTIPLIER);
-    [of_stage(&layer.bs), before_bn + of_stage(&layer.bn), before_ew + ew]
+/// Returns the same for ALU and multiplier of each stage of nvdlav1, whose stages have `registers` each, whatever they bypass. In BS and BN the
+/// multiplier is behind the five registers of the ALU (RTL, `NV_NVDLA_SDP_CORE_x.v`), in EW it is in front of the ALU, and its operand, which is
+/// converted, must be there a cycle before the data (seen at the inputs of `NV_NVDLA_SDP_core.v`: bs_data_in, bs_alu_in, bs_mul_in, and of bn and ew).
+pub(super) fn later_of_operators(layer: &SdpLayer, registers: u32) -> [[i32; 2]; 3] {
+    let of_stage = |before: u32| [before + 2, before + 2 + NVDLAV1_ALU].map(|later| later as i32);
+    let before_bn = registers * u32::from(layer.bs.is_some());
+    let before_ew = before_bn + registers * u32::from(layer.bn.is_some());
+    let of_ew = [NVDLAV1_EW_ALU, NVDLAV1_EW_MULTIPLIER].map(|later| before_ew as i32 + later);
+    [of_stage(0), of_stage(before_bn), of_ew]
 }
 
 /// Cycles by which the ALU of EW takes its operands later than the multiplier, of layers that have both: each from registers of its own.
@@ -147,9 +150,8 @@ fn registers_before_operands(layer: &SdpLayer) -> [u32; 3] {
 /// read is taken, a cycle later where that is operands (RTL, `NV_NVDLA_SDP_MRDMA_EG_dout`, eg_done; `NV_NVDLA_SDP_RDMA_eg`,
 /// alu_layer_done).
 pub(super) fn next_read(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
-    let of_accumulator = u32::from(layer.source == SdpSource::Accumulator);
     if timing.stage_registers.is_some() {
-        return timing.next_read - of_accumulator;
+        return timing.next_read;
     }
     let stages = [
         layer.bs.and_then(|it| it.operands),
@@ -160,6 +162,7 @@ pub(super) fn next_read(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
         stages.iter().zip(registers_before_operands(layer)).filter(|(operands, _)| operands.is_some());
     let later = taken.map(|(_, later)| later + 1).max().unwrap_or(0);
     // What comes from the accumulator starts a cycle later here than what is read.
+    let of_accumulator = u32::from(layer.source == SdpSource::Accumulator);
     timing.next_read + later - of_accumulator
 }
 
@@ -170,20 +173,6 @@ pub(super) fn atoms_before_operands(layer: &SdpLayer, timing: &SdpTiming) -> u32
         true => Registers::held_before_operands(layer, timing) / pace(layer, timing).max(1),
         false => 0,
     }
-}
-
-/// Returns the cycles from the start of a layer's last atom until its operands have left their lanes on nvdlav1, which is when the beat before
-/// meets its own, as the end counts for the last atom's start; `None` if it has none.
-pub(super) fn operands_leave(layer: &SdpLayer, registers: u32, timing: &SdpTiming) -> Option<u32> {
-    let [bs, bn, ew] = operands_later_by_stage(layer, registers as i32, i32::max);
-    let stages = [
-        layer.bs.and_then(|it| it.operands),
-        layer.bn.and_then(|it| it.operands),
-        layer.ew.and_then(|it| it.operands),
-    ];
-    let met = stages.iter().zip([bs, bn, ew - 1]).filter(|(operands, _)| operands.is_some());
-    let last = met.map(|(_, later)| later).max()?;
-    Some((last + 1 + pace(layer, timing) as i32).max(0) as u32)
 }
 
 /// Cycles between the starts of two atoms.

@@ -1,8 +1,8 @@
-//! The way of SDP's atoms into PDP: how many there are on it, and when a layer on it ends.
+//! The way of SDP's atoms into PDP: how many there are on it, and what a layer's end waits for.
 
 use super::layer::{SdpLayer, SdpSource};
 use super::pipeline::{CONVERTER, ELEMENTWISE, INTO_PDP, Registers};
-use super::timing::{cycles_per_atom, elementwise, operands_later, pace, registers, registers_passed};
+use super::timing::{cycles_per_atom, elementwise, pace, registers, registers_passed};
 use crate::nvdla::timing::SdpTiming;
 
 /// Cycles that the stages add to the way of an atom into PDP, which takes its beats in parts: behind EW each comes as many cycles after the one
@@ -178,36 +178,19 @@ impl LeftForPooling {
     }
 }
 
-/// End on nvdlav1 of the reads of one stage's operands: the last is taken when the beat before has met its own
-/// (`NV_NVDLA_SDP_core.v`, pipe_p1 to p6 have one place).
-pub(super) struct OperandsEnd {
-    /// Cycles from the meeting of the beat before the last, as if its atom were at its start, to the end as it counts for the last atom's start.
-    pub(super) later: u32,
-    /// Atoms and cycles as in [`LeftForPooling`].
-    pub(super) atoms: u32,
-    pub(super) behind_room: u32,
-}
-
-impl OperandsEnd {
-    /// Of BS, BN and EW, of those that have some.
-    pub(super) fn of(layer: &SdpLayer, timing: &SdpTiming) -> [Option<OperandsEnd>; 3] {
-        let behind = Registers::default().and(CONVERTER).and(INTO_PDP);
-        let ew = if layer.ew.is_some() { ELEMENTWISE.and(behind) } else { behind };
-        let bn = Registers::of(&layer.bn, timing).and(ew);
-        let ways = [
-            Registers::behind_operands(&layer.bs, timing).map(|way| way.and(bn)),
-            Registers::behind_operands(&layer.bn, timing).map(|way| way.and(ew)),
-            layer.ew.and_then(|stage| stage.operands).map(|_| ew),
-        ];
-        let mut later = operands_later(layer, timing).into_iter();
-        ways.map(|way| {
-            let later = (later.next().unwrap_or(0) + 2).max(0) as u32;
-            let way = way?;
-            let (atoms, left) = last_behind(way.held() + 1, layer, timing);
-            // In cycles of the start of an atom, which counts 12 before its way into PDP and the read DMA's address 22 behind it.
-            Some(OperandsEnd { later, atoms, behind_room: left + way.backward() + 5 })
-        })
-    }
+/// Returns for the beat before a layer's last on nvdlav1, and a place with so many registers between it and EW or the converter, the number of atoms
+/// behind the one that PDP must have taken for that beat to have room; and the cycles from PDP's taking that atom until the beat is at the place.
+pub(super) fn before_last_in_front_of_pdp(
+    behind: Registers,
+    layer: &SdpLayer,
+    timing: &SdpTiming,
+) -> (u32, u32) {
+    // SDP's starts count so many cycles later than those of PDP.
+    const LATER: u32 = 4;
+    let elementwise = layer.ew.as_ref().map_or(Registers::default(), |_| ELEMENTWISE);
+    let way = behind.and(elementwise).and(CONVERTER).and(INTO_PDP);
+    let (atoms, left) = last_behind(way.held() + 1, layer, timing);
+    (atoms, left + way.backward() + LATER)
 }
 
 #[cfg(test)]
