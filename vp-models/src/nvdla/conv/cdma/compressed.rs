@@ -328,30 +328,32 @@ impl Cdma {
         let (mut written, mut taken, mut failed) = ([0; 2], Time::ZERO, false);
         while requests.asked.some().await {
             let Some((of, bytes, asked)) = requests.asked.pop() else { return };
-            stream.wait_for_data(bytes as usize).await;
-            let beat = self.weight_beat as usize;
-            let ends = (0..bytes as usize).step_by(beat).map(|first| bytes.min((first + beat) as u32));
-            let due: Vec<Time> = ends.map(|end| stream.due(end as usize)).collect();
-            let mut data = Vec::new();
-            stream.take_all(bytes as usize, |bytes| data = bytes.to_vec());
-            if of == Stream::Stored(Stored::Weights) && layer.precision == Precision::Fp16 {
-                watch.count(SpecialCounts::of(&data));
-            }
-            let mut state = Ok(());
-            if of == Stream::Sizes && !failed {
-                let known = requests.ends.borrow().len();
-                state = requests.sizes(&data);
-                if let Some((place, in_blocks, banks)) = requests.lacks_room(known) {
-                    self.warn_of_blocks(place, in_blocks, banks);
-                }
-            }
-            for (beat, due) in data.chunks(beat).zip(due) {
-                taken = taken.max(asked).max(due);
+            // A group may lack no more than the first beats of a read, whose others come later where few reads can be outstanding.
+            for first in (0..bytes).step_by(self.weight_beat as usize) {
+                let beat = self.weight_beat.min(bytes - first) as usize;
+                stream.wait_for_data(beat).await;
+                taken = taken.max(asked).max(stream.due(beat));
+                let mut data = Vec::new();
+                stream.take_all(beat, |bytes| data = bytes.to_vec());
                 let due = came.next().unwrap_or(taken) + latency;
-                if let Stream::Stored(stored) = of {
-                    arrival.write(due, 1);
-                    self.buffer.put_weights(number, stored, beat);
-                    written[stored as usize] += beat.len() as u64;
+                let mut state = Ok(());
+                match of {
+                    Stream::Sizes if !failed => {
+                        let known = requests.ends.borrow().len();
+                        state = requests.sizes(&data);
+                        if let Some((place, in_blocks, banks)) = requests.lacks_room(known) {
+                            self.warn_of_blocks(place, in_blocks, banks);
+                        }
+                    }
+                    Stream::Sizes => {}
+                    Stream::Stored(stored) => {
+                        if stored == Stored::Weights && layer.precision == Precision::Fp16 {
+                            watch.count(SpecialCounts::of(&data));
+                        }
+                        arrival.write(due, 1);
+                        self.buffer.put_weights(number, stored, &data);
+                        written[stored as usize] += beat as u64;
+                    }
                 }
                 while state.is_ok() && !failed {
                     match requests.next_group(written) {
@@ -364,13 +366,13 @@ impl Cdma {
                         Err(why) => state = Err(why),
                     }
                 }
-            }
-            if let Err(why) = state {
-                failed = true;
-                self.buffer.fail_weights(number);
-                if let Some(registers) = &requests.fetch.registers {
-                    let refused = Refused::new(registers, reg::D_WGS_ADDR_LOW::WGS_ADDR_LOW, why);
-                    self.control.warn(format_args!("layer ended early: {refused}"));
+                if let Err(why) = state {
+                    failed = true;
+                    self.buffer.fail_weights(number);
+                    if let Some(registers) = &requests.fetch.registers {
+                        let refused = Refused::new(registers, reg::D_WGS_ADDR_LOW::WGS_ADDR_LOW, why);
+                        self.control.warn(format_args!("layer ended early: {refused}"));
+                    }
                 }
             }
         }
