@@ -83,8 +83,9 @@ struct KernelTurn {
     group: u32,
     /// Number of the group in its batch.
     index: u32,
-    /// Time at which the kernels' weights were taken for the first package.
+    /// Time at which the kernels' weights were taken for the first package, and that of the package.
     loaded: Time,
+    start: Time,
     /// Time of the layer's first package.
     begun: Time,
     /// Owner of the weights that they are released from, and the byte up to which they are.
@@ -165,7 +166,11 @@ impl Csc {
             let decoded = CscLayer::decode(&registers, &self.hardware);
             let mut arrays = [None, None];
             self.arrays.take_enabled(&mut arrays).await;
+            let ready = self.sim.now();
             let fetch = self.buffer.announced().await;
+            // Where all is in the buffer, CSC does not wait for CDMA, which only tells here that it brings nothing (RTL, `NV_NVDLA_CSC_sg.v`, layer_st,
+            // need_pending, cbuf_ready).
+            let ready = (fetch.slices == 0 && !fetch.weights).then_some(ready);
             self.buffer.begin(number, &fetch, !self.hardware.compression);
             if fetch.clear_weights {
                 before = before.map(|before| Before { weights: None, ..before });
@@ -181,7 +186,7 @@ impl Csc {
                         )
                     };
                     self.control.begin(label, group);
-                    let complete = self.sequence(&layer, weights, &mut arrays).await;
+                    let complete = self.sequence(&layer, weights, &mut arrays, ready).await;
                     self.control.end(label, group);
                     let left =
                         layer.reuse.keep_weight.then(|| (weights, layer.weights_end(layer.groups() - 1)));
@@ -265,8 +270,14 @@ impl Csc {
         true
     }
 
-    /// Has all sums of a layer computed; false if weights for that do not come.
-    async fn sequence(&self, layer: &CscLayer, weights: u64, arrays: &mut EnabledArrays) -> bool {
+    /// Has all sums of a layer computed; false if weights for that do not come. One whose input and weights were all there was `ready` from then on.
+    async fn sequence(
+        &self,
+        layer: &CscLayer,
+        weights: u64,
+        arrays: &mut EnabledArrays,
+        ready: Option<Time>,
+    ) -> bool {
         self.warn_of_merged_rows(layer);
         let lines = layer.lines as usize;
         self.buffer.slices(lines).await;
@@ -288,7 +299,9 @@ impl Csc {
             if group == 0 {
                 self.warn_of_shift(weights);
             }
-            let usable = if group == 0 { self.sim.now() } else { usable };
+            let ready = ready.filter(|_| group == 0);
+            let usable = if group == 0 { ready.unwrap_or(self.sim.now()) } else { usable };
+            let before = ready.unwrap_or(before);
             let loaded = before.max(usable + self.cycle * TO_PACKAGE);
             if group >= batched.end {
                 batched = group..group + self.groups_at_once(layer, group, weights);
@@ -297,15 +310,17 @@ impl Csc {
             }
             let loading = self.hardware.loading(layer.precision, layer.kernels_of(group));
             let loading = self.cycle * u64::from(loading.max(2));
-            self.sim.wait_until(last.free.max(loaded + loading)).await;
+            let start = last.free.max(loaded + loading);
+            self.sim.wait_until(start).await;
             if group == 0 && !self.late_arrays(layer, arrays).await {
                 return false;
             }
-            let begun = *begun.get_or_insert(self.sim.now());
+            let start = if ready.is_some() { start } else { self.sim.now() };
+            let begun = *begun.get_or_insert(start);
             let released = (!layer.reuse.keep_weight).then_some((weights, end));
             if let Some(batch) = &mut batch {
                 let index = group - batched.start;
-                let turn = KernelTurn { group, index, loaded, begun, released };
+                let turn = KernelTurn { group, index, loaded, start, begun, released };
                 last = self.stripes(layer, &turn, batch).await;
             }
         }
@@ -416,7 +431,7 @@ impl Csc {
             let cycles = stripes::package_cycles(needed, loading, self.hardware.shortest_package);
             self.cycle * u64::from(cycles)
         };
-        let (mut position, mut loaded, mut start) = (0, turn.loaded, self.sim.now());
+        let (mut position, mut loaded, mut start) = (0, turn.loaded, turn.start);
         let mut last_package = LastPackage::default();
         while position < positions {
             for length in layer.stripe.stripes(layer.run) {
