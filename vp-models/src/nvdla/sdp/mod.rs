@@ -63,8 +63,9 @@ use crate::bus::axi::ReadStreamConfig;
 use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::rc::Rc;
-use vp_core::{Time, join};
+use vp_core::{Either, Time, join, select};
 
 /// Cycles from the earliest start of the next layer's first atom to the interrupt of a layer that writes nothing to memory. RTL: the interrupt
 /// leaves with done (`NV_NVDLA_SDP_WDMA_intr`, cfg_mode_quite, intr0_internal), five cycles behind that start as it counts here, and is
@@ -358,6 +359,21 @@ impl Sdp {
             self.main.feed.ready().await;
             let atom = self.main.feed.take();
             self.ahead.borrow_mut().push_back((self.common.sim.now(), atom));
+        }
+    }
+
+    /// Waits for something, while so many atoms of the main input go on.
+    async fn going_on<T>(&self, most: u64, something: impl Future<Output = T>) -> T {
+        if most == 0 {
+            return something.await;
+        }
+        let keep_on = async {
+            self.go_on(most).await;
+            std::future::pending::<Infallible>().await
+        };
+        match select(something, keep_on).await {
+            Either::First(something) => something,
+            Either::Second(never) => match never {},
         }
     }
 

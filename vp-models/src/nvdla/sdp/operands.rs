@@ -2,7 +2,7 @@
 
 use super::atom::{AtomOperands, AtomPosition};
 use super::feed::Feed;
-use super::layer::{OperandStream, SdpLayer};
+use super::layer::{OperandStream, SdpLayer, SdpSource};
 use super::timing;
 use super::{Input, Sdp};
 use crate::nvdla::dma::MAX_ATOM;
@@ -13,50 +13,65 @@ use vp_core::Time;
 const MAX_OPERAND_ATOMS: usize = 4;
 
 /// The memory operands of BS, BN and EW while a layer runs; not of EW where atoms wait in front of that.
-pub(super) struct LayerOperands<'a>([StageOperands<'a>; 3]);
+pub(super) struct LayerOperands<'a> {
+    sdp: &'a Sdp,
+    stages: [StageOperands<'a>; 3],
+    /// Atoms of the main input that go on to each stage while it waits for operands.
+    ahead: [u64; 3],
+}
 
 impl<'a> LayerOperands<'a> {
     pub(super) fn of(sdp: &'a Sdp, layer: &SdpLayer, has_elementwise: bool) -> LayerOperands<'a> {
-        let [bs, bn, ew] = timing::operands_later(layer, &sdp.common.timing.sdp);
+        let timing = &sdp.common.timing.sdp;
+        let [bs, bn, ew] = timing::operands_later(layer, timing);
         let of = |input, stream, later| StageOperands::of(input, stream, layer, (later, 0, sdp.common.cycle));
         let of_ew = layer.ew.filter(|_| has_elementwise);
-        LayerOperands([
+        let stages = [
             of(&sdp.bs, layer.bs.and_then(|stage| stage.operands), bs),
             of(&sdp.bn, layer.bn.and_then(|stage| stage.operands), bn),
             of(&sdp.ew, of_ew.and_then(|stage| stage.operands), ew),
-        ])
+        ];
+        let ahead = match layer.source {
+            SdpSource::Memory(_) if layer.input_atoms() == 1 => timing::atoms_before_operands(layer, timing),
+            _ => [0; 3],
+        };
+        LayerOperands { sdp, stages, ahead: ahead.map(u64::from) }
     }
 
-    /// Waits until those of the next atom are there. Tells when data must have come lest it waits for them longer than that.
-    pub(super) async fn gather(&mut self, step: AtomPosition) -> Time {
-        let mut there = Time::ZERO;
-        for operands in &mut self.0 {
-            there = there.max(operands.gather(step.in_surface()).await);
+    /// Waits until those of the next atom are there. Tells when data must have come lest it waits for them longer than that. Meanwhile atoms of the
+    /// main input go on to where they meet them, or those of a stage in front: of the so many that are left, of the surface and of the layer.
+    pub(super) async fn gather(&mut self, step: AtomPosition, of_surface: u64, of_layer: u64) -> Time {
+        let (mut there, mut most) = (Time::ZERO, of_layer);
+        for (operands, ahead) in self.stages.iter_mut().zip(self.ahead) {
+            let gather = operands.gather(step.in_surface());
+            there = there.max(self.sdp.going_on(ahead.min(most), gather).await);
+            // Behind it go those that need no others of this stage.
+            most = most.min(operands.atoms_alike(of_surface).saturating_add(ahead));
         }
         there
     }
 
     /// Takes those of an atom that starts then.
     pub(super) fn take(&mut self, step: AtomPosition, start: Time) {
-        for operands in &mut self.0 {
+        for operands in &mut self.stages {
             operands.leave_multiplier(step.in_surface(), start);
             operands.take(step.in_surface(), Time::ZERO);
         }
     }
 
     pub(super) fn bytes(&self, step: AtomPosition) -> AtomOperands<'_> {
-        let [bs, bn, ew] = self.0.each_ref().map(|operands| operands.bytes(step.in_surface()));
+        let [bs, bn, ew] = self.stages.each_ref().map(|operands| operands.bytes(step.in_surface()));
         AtomOperands { bs, bn, ew }
     }
 
     /// Returns true if the operands of a step are those of the next as well.
     pub(super) fn last(&self) -> bool {
-        self.0.iter().all(StageOperands::lasts)
+        self.stages.iter().all(StageOperands::lasts)
     }
 
     /// Returns when data must have come lest it waited for the last ones of each stage.
     pub(super) fn there(&self) -> [Time; 3] {
-        self.0.each_ref().map(|operands| operands.there)
+        self.stages.each_ref().map(|operands| operands.there)
     }
 }
 
@@ -117,6 +132,15 @@ impl<'a> StageOperands<'a> {
     /// Returns true if the operands of a step are those of the next as well.
     fn lasts(&self) -> bool {
         self.atoms == 0 || !self.per_element
+    }
+
+    /// Returns the number of atoms of the main input, from one on behind which are so many of its surface, that need no operands but its own.
+    fn atoms_alike(&self, left: u64) -> u64 {
+        match (self.atoms, self.per_element) {
+            (0, _) => u64::MAX,
+            (_, true) => 1,
+            (_, false) => left,
+        }
     }
 
     /// Returns the cube of a step of a surface, and the buffer that holds its operands. Each pixel has its own, also where the RTL takes those of

@@ -24,8 +24,7 @@ use crate::bus::axi::Begin;
 use crate::nvdla::dma::Passed;
 use crate::nvdla::engine::PrefetchedLayer;
 use crate::occupancy::{Datapath as Busy, Work};
-use std::convert::Infallible;
-use vp_core::{Either, Time, join, select};
+use vp_core::{Time, join};
 
 /// One layer on its way.
 pub(super) struct Pass<'a> {
@@ -45,8 +44,6 @@ struct AtomStarter<'a> {
     main: MainInput<'a>,
     sums: Sums<'a>,
     operands: LayerOperands<'a>,
-    /// Atoms of the main input that go on while the first one's operands are missing.
-    ahead: u64,
     /// Atoms that wait for the memory interface, of layers for which that shows.
     leaving: Option<BeforeInterface>,
     early: PrefetchedLayer,
@@ -98,12 +95,6 @@ impl<'a> Pass<'a> {
         let of_ew = StageOperands::of_elementwise(sdp, layer, waiting.is_some());
         let memory_alone = matches!(layer.source, SdpSource::Memory(_)) && !timing::reads_operands(layer);
         let (lines, columns) = timing::runs(layer);
-        let ahead = match layer.source {
-            SdpSource::Memory(_) if layer.input_atoms() == 1 => {
-                timing::atoms_before_operands(layer, &timing.sdp)
-            }
-            _ => 0,
-        };
         let pace = common.cycles(pace);
         let mut results = Results::new(sdp, layer, tables, of_ew, pace);
         if let Some(pooling) = &pooling {
@@ -116,7 +107,6 @@ impl<'a> Pass<'a> {
             main: MainInput::new(sdp, layer),
             sums: Sums::new(sdp, layer, pooling.as_ref().is_some_and(|pooling| pooling.is_split)),
             operands: LayerOperands::of(sdp, layer, waiting.is_none()),
-            ahead: ahead.into(),
             leaving,
             early: common.early(memory_alone && layer.input_atoms() == 1),
             pace,
@@ -253,23 +243,12 @@ impl AtomStarter<'_> {
         Entered { position, start, steps, is_last, input: Some(input) }
     }
 
-    /// Waits for the operands of an atom. Meanwhile atoms of the main input go on to where they meet them.
+    /// Waits for the operands of an atom.
     async fn gather(&mut self, position: AtomPosition) -> Time {
-        let rows = u64::from(self.layer.surfaces()) * self.lines;
-        let before = u64::from(position.surface) * self.lines * self.columns + position.pixel;
-        let ahead = self.ahead.min(rows * self.columns - before);
-        let gather = self.operands.gather(position);
-        if ahead == 0 {
-            return gather.await;
-        }
-        let keep_ahead = async {
-            self.sdp.go_on(ahead).await;
-            std::future::pending::<Infallible>().await
-        };
-        match select(gather, keep_ahead).await {
-            Either::First(there) => there,
-            Either::Second(never) => match never {},
-        }
+        let of_surface = self.lines * self.columns;
+        let left = of_surface - position.pixel;
+        let surfaces_behind = self.layer.surfaces() - 1 - position.surface;
+        self.operands.gather(position, left, left + u64::from(surfaces_behind) * of_surface).await
     }
 
     /// Waits until the main input of the next atom is there; tells since when it has been.

@@ -89,12 +89,12 @@ impl Registers {
         }
     }
 
-    /// Returns the number of beats from SDP's input to the place where data meets its first operands, where nothing moves on.
-    pub(super) fn held_before_operands(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    /// Returns the number of beats from SDP's input to the place where data meets the operands of BS, those of BN, and EW, where nothing moves on.
+    pub(super) fn held_before_operands(layer: &SdpLayer, timing: &SdpTiming) -> [u32; 3] {
+        let all = Registers::before_elementwise(layer, timing).held();
         let bn = Registers::of(&layer.bn, timing).held();
-        let of_bs = Registers::behind_operands(&layer.bs, timing).map(|rest| rest.held() + bn);
-        let of_bn = Registers::behind_operands(&layer.bn, timing).map(Registers::held);
-        Registers::before_elementwise(layer, timing).held() - of_bs.or(of_bn).unwrap_or(0)
+        let behind = |stage| Registers::behind_operands(stage, timing).map_or(0, Registers::held);
+        [all - bn - behind(&layer.bs), all - behind(&layer.bn), all]
     }
 
     /// Returns those of BS or BN behind the place where data meets the first operands that are read for the layer, if some are.

@@ -166,12 +166,15 @@ pub(super) fn next_read(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     timing.next_read + later - of_accumulator
 }
 
-/// Number of atoms that the registers hold in front of the first operands, of layers with any; what waits for these is among them. Looked at on
-/// nvdlav1 alone; elsewhere an atom has more beats than they hold, or about as many.
-pub(super) fn atoms_before_operands(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+/// Numbers of atoms that the registers hold in front of the operands of BS, BN and EW, of layers with any; what waits for these is among them.
+/// Looked at on nvdlav1 alone; elsewhere an atom has more beats than they hold, or about as many.
+pub(super) fn atoms_before_operands(layer: &SdpLayer, timing: &SdpTiming) -> [u32; 3] {
     match reads_operands(layer) && timing.stage_registers.is_some() {
-        true => Registers::held_before_operands(layer, timing) / pace(layer, timing).max(1),
-        false => 0,
+        true => {
+            let beats = pace(layer, timing).max(1);
+            Registers::held_before_operands(layer, timing).map(|held| held / beats)
+        }
+        false => [0; 3],
     }
 }
 
