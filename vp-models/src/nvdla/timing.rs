@@ -482,8 +482,9 @@ impl Built<'_> {
             // data, and CACC's next beat is taken six behind it, three before the address.
             next_layer: 10 + if tree == RtlTree::Nvdlav1 { later - 1 } else { later },
             // RTL: done (dp2reg_done) is 8 cycles behind the end as it counts here, op_en_load 5 behind that, and the start of an
-            // atom, as it counts here, 10 before its first element waits for it (nv_small: `NV_NVDLA_SDP_core`, sdp_mrdma_data_in).
-            next_layer_behind_pdp: 3,
+            // atom, as it counts here, 10 before its first element waits for it (nv_small: `NV_NVDLA_SDP_core`, sdp_mrdma_data_in). On nvdlav1
+            // CACC's next beat is taken six behind done, and its start counts 9 before it.
+            next_layer_behind_pdp: if tree == RtlTree::Nvdlav1 { 5 } else { 3 },
             // RTL: done two cycles after PDP has taken the last element, seen (`NV_NVDLA_SDP_core`, dp2reg_done).
             taken_by_pdp: 4 + cycles_per_atom,
             // RTL, nv_small: 5 from the last atom's acceptance to op_load (`NV_NVDLA_SDP_MRDMA_EG_dout`, eg_done;

@@ -72,6 +72,9 @@ use vp_core::{Either, Time, join, select};
 /// at the pin six later (`NV_NVDLA_GLB_ic`: done_source, status, core_intr_d, and three of `sync3d`).
 const TO_UNWRITTEN_INTERRUPT: u32 = 11;
 
+/// Cycles from the end of a layer whose output goes to PDP to its interrupt: done is eight behind that end as it counts here.
+const TO_INTERRUPT_BEHIND_PDP: u32 = 8 + 6;
+
 /// A read client of SDP_RDMA and the way of its atoms into the datapath.
 struct Input {
     dma: Rc<ReadDma>,
@@ -178,7 +181,10 @@ impl Engine for Sdp {
             Destination::Pooling => timing.beat_in_pdp == 1 || timing.stage_registers.is_some(),
             Destination::Memory(_) => !layer.has_output(),
         };
-        let interrupt = next + self.common.cycles(TO_UNWRITTEN_INTERRUPT);
+        let interrupt = match layer.destination {
+            Destination::Pooling => last + self.common.cycles(TO_INTERRUPT_BEHIND_PDP),
+            Destination::Memory(_) => next + self.common.cycles(TO_UNWRITTEN_INTERRUPT),
+        };
         let ends = match is_unwritten {
             true => interrupt.since(self.common.cycles(self.common.timing.done_to_interrupt)),
             false => Time::ZERO,
