@@ -1,4 +1,4 @@
-//! What goes from SDP to PDP on the fly: the atoms, and how far each side has come with its layers.
+//! Atoms that go from SDP to PDP on the fly, and the count of layers that each side has come to.
 
 use crate::bus::Handoff;
 use crate::checkpoint::{Checkpoint, CheckpointError};

@@ -17,7 +17,7 @@ pub(super) struct PoolingLayer<'a> {
     begun: u64,
     /// Part that can begin before PDP does.
     shut: Option<ShutPooling>,
-    /// Its end, where that is before PDP has taken all.
+    /// End of the layer, where that is before PDP has taken all.
     left: Option<LeftForPooling>,
     /// As in [`ToPooling`].
     pub(super) is_split: bool,
