@@ -96,7 +96,7 @@ fn fifo(sim: &Sim, interconnect: &Rc<Interconnect>, bursts: u64) {
 }
 
 fn writes(sim: &Sim, interconnect: &Rc<Interconnect>, bursts: u64) {
-    let stream = WriteStream::new(interconnect, "writes", 2, 256);
+    let stream = WriteStream::new(interconnect, "writes", 2);
     let clock = sim.clone();
     sim.process("put", async move {
         for burst in 0..bursts {

@@ -11,7 +11,7 @@ use crate::bus::axi::{Interconnect, ReadStream, ReadStreamConfig, Unmapped, Writ
 use vp_core::{Sim, Time};
 
 /// Bursts that wait for the arbiter at most, of each writer.
-const BURSTS_AHEAD: u32 = 4;
+const BURSTS_AHEAD: usize = 4;
 
 /// Reason for which a run of bytes is not whole.
 pub(super) enum Cut {
@@ -85,7 +85,7 @@ impl Writer {
         id: u32,
         architecture: &Architecture,
     ) -> Writer {
-        let stream = WriteStream::new(memory, name, id, BURSTS_AHEAD);
+        let stream = WriteStream::new(memory, name, id);
         let (word, burst) = (architecture.memory_word, architecture.burst * architecture.memory_word);
         Writer { sim: sim.clone(), cycle, stream, word, burst }
     }
@@ -106,7 +106,7 @@ impl Writer {
             let bytes = part.len() as u32;
             self.sim.wait(self.cycle * u64::from(bytes.div_ceil(self.word))).await;
             self.stream.line(at, bytes);
-            self.stream.put(part).await;
+            self.stream.put(part, BURSTS_AHEAD).await;
             at += u64::from(bytes);
             if is_wanted() {
                 gone(bytes.into());

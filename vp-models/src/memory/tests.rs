@@ -114,14 +114,14 @@ fn run(model: &MemoryModel, axi: AxiConfig, readers: &[Vec<Line>], writers: &[Ve
         });
     }
     for (id, lines) in writers.iter().enumerate() {
-        let stream = WriteStream::new(&interconnect, "writer", id as u32, 64);
+        let stream = WriteStream::new(&interconnect, "writer", id as u32);
         let lines = lines.clone();
         sim.process("writes", async move {
             for (address, bytes) in lines {
                 stream.line(BYTES / 2 + address, bytes);
                 let data: Vec<u8> =
                     (0..u64::from(bytes)).map(|at| byte_at(address + at) ^ id as u8).collect();
-                stream.put(&data).await;
+                stream.put(&data, 64).await;
             }
             stream.drained().await;
         });

@@ -9,6 +9,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
+/// Number of bursts that a write DMA may have waiting for the arbiter, where its way there is not modelled.
+pub(crate) const WRITE_BUFFER: usize = 256;
+
 /// The largest memory atom, in bytes.
 pub(crate) const MAX_ATOM: usize = 32;
 
@@ -122,9 +125,6 @@ pub(crate) struct WriteDma {
     streams: Vec<Rc<WriteStream>>,
     selected: Cell<usize>,
     atom: usize,
-    /// Atoms that wait for the interface, or are to come, at most (a flush at the end of a line or surface may go over it), where the
-    /// way there is not modelled.
-    capacity: usize,
     /// True if atoms wait for the interface in the registers of a [`WritePathConfig`].
     has_path: bool,
     /// Lines of the present layer, handed to the stream one at a time: a layer may have millions.
@@ -141,24 +141,23 @@ pub(crate) struct WriteMark {
 }
 
 impl WriteDma {
-    /// A client whose atoms wait for the interface on `path`, or where that is not known, as many as `buffer`.
+    /// A client whose atoms wait for the interface on `path`, or where that is not known, as many as [`WRITE_BUFFER`].
     pub(crate) fn new(
         ports: &MemoryPorts,
         name: &str,
         id: u32,
         atom: usize,
-        (buffer, path): (u32, Option<WritePathConfig>),
+        path: Option<WritePathConfig>,
     ) -> Rc<WriteDma> {
         let stream = |port| match path {
             Some(path) => WriteStream::behind(port, name, id, path),
-            None => WriteStream::new(port, name, id, buffer),
+            None => WriteStream::new(port, name, id),
         };
         Rc::new(WriteDma {
             ports: ports.clone(),
             streams: ports.all().map(stream).collect(),
             selected: Cell::new(0),
             atom,
-            capacity: buffer as usize,
             has_path: path.is_some(),
             lines: RefCell::new(Box::new(std::iter::empty())),
             line_left: Cell::new(0),
@@ -192,9 +191,10 @@ impl WriteDma {
         stream.put_at(due, &atom[..self.atom]);
     }
 
-    /// Waits until there is room for another atom in front of the interface, where the way there is not modelled.
+    /// Waits until there is room for another atom in front of the interface, where the way there is not modelled. A flush at the end of a line
+    /// or surface may go over it.
     pub(crate) async fn room(&self) {
-        self.stream().at_most(self.capacity - 1).await;
+        self.stream().at_most(WRITE_BUFFER - 1).await;
     }
 
     /// Waits until it is known when another atom can begin: what memory cannot take holds the engine back. Returns that time, `latency`
@@ -214,7 +214,7 @@ impl WriteDma {
         let stream = self.stream();
         stream
             .unhindered(begin, at, pace, most)
-            .unwrap_or_else(|| most.min(self.capacity.saturating_sub(stream.waiting())))
+            .unwrap_or_else(|| most.min(WRITE_BUFFER.saturating_sub(stream.waiting())))
     }
 
     /// Returns the time for which complete bursts have waited for the memory interface since this was last asked.
@@ -258,17 +258,8 @@ impl ReadDma {
 impl WriteDma {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // The next layer has lines of its own.
-        let WriteDma {
-            ports: _,
-            streams,
-            selected,
-            atom: _,
-            capacity: _,
-            has_path: _,
-            lines: _,
-            line_left: _,
-            last_due,
-        } = self;
+        let WriteDma { ports: _, streams, selected, atom: _, has_path: _, lines: _, line_left: _, last_due } =
+            self;
         streams.iter().try_for_each(|stream| stream.checkpoint(at))?;
         let mut stream = selected.get();
         at.index(&mut stream, streams.len())?;

@@ -32,8 +32,6 @@ pub struct Timing {
     pub done_to_interrupt: u32,
     /// From reset until the convolution buffer is cleared (`S_CBUF_FLUSH_STATUS`).
     pub cbuf_flush: u32,
-    /// Bursts that a write DMA may have waiting for the arbiter, where its way there is not modelled.
-    pub write_buffer: u32,
     /// The single data point processor.
     pub sdp: SdpTiming,
     /// The planar data processor.
@@ -317,7 +315,6 @@ impl Timing {
             credit_return: 14 + 2 * built.fifo(),
             done_to_interrupt: built.done_to_interrupt(),
             cbuf_flush: built.cbuf_flush(),
-            write_buffer: 256,
             sdp: built.sdp(),
             pdp: built.pdp(),
             cdp: built.cdp(),

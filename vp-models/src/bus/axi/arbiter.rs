@@ -105,18 +105,13 @@ impl<C: Client> Arbiter<C> {
         }
     }
 
-    /// Returns the client that is granted next, of these, and whose turn it is then: see [`Arbiter::set_turn`].
+    /// Grants one of these clients, whose turn it is; returns its number.
     #[inline]
-    pub(super) fn next(&self, of: Clients, clients: &[Rc<C>]) -> Option<(usize, WeightedRoundRobin)> {
+    pub(super) fn grant(&self, of: Clients, clients: &[Rc<C>]) -> Option<usize> {
         let mut turn = self.turn.get();
         let number = turn.next(of, |client| clients[client].weight().get())?;
-        Some((number, turn))
-    }
-
-    /// Grants what [`Arbiter::next`] has returned.
-    #[inline]
-    pub(super) fn set_turn(&self, turn: WeightedRoundRobin) {
         self.turn.set(turn);
+        Some(number)
     }
 
     /// Returns true if a client requests.
@@ -176,8 +171,7 @@ mod tests {
         clients.iter().for_each(|client| arbiter.set_requesting(client.number().get()));
         let mut turns = Vec::new();
         for _ in 0..6 {
-            let (number, turn) = arbiter.next(arbiter.requesting(), &clients).unwrap();
-            arbiter.set_turn(turn);
+            let number = arbiter.grant(arbiter.requesting(), &clients).unwrap();
             turns.push((clients[number].id, clients[number].is_outside));
         }
         assert_eq!(turns, [(8, false), (2, false), (1, false), (7, false), (8, true), (8, false)]);

@@ -34,8 +34,8 @@ pub(super) trait Direction: Sized {
     /// Returns the clients whose next burst can be chosen at `now`, and the time at which the first one of these or of others can.
     fn requests(channel: &Channel<Self>, clients: &[Rc<Self::Client>], now: Time) -> (Clients, Time);
 
-    /// Takes what a client is granted now, a burst or several at once; returns it, and true if more of its bursts wait.
-    fn grant(client: &Self::Client, now: Time) -> (Burst, bool);
+    /// Takes what a client is granted now, a burst or several at once.
+    fn grant(channel: &Channel<Self>, client: &Self::Client, now: Time) -> Burst;
 
     /// Number of cycles for which a burst occupies the way from the arbiter on.
     fn cycles(burst: &Burst) -> u32;
@@ -210,13 +210,9 @@ impl<D: Direction> Channel<D> {
             Some((number, rest)) => (number, self.split(transfers, number, &clients[number], rest)),
             None => {
                 let (requesting, _) = D::requests(self, clients, now);
-                let Some((number, turn)) = self.arbiter.next(requesting, clients) else { return false };
-                self.arbiter.set_turn(turn);
+                let Some(number) = self.arbiter.grant(requesting, clients) else { return false };
                 let client = &*clients[number];
-                let (granted, is_requesting) = D::grant(client, now);
-                if !is_requesting {
-                    self.arbiter.clear_requesting(number);
-                }
+                let granted = D::grant(self, client, now);
                 let whole = Run { address: granted.address, bytes: granted.bytes };
                 let has_bursts = !D::WRITE && self.config.transaction_beats > self.config.burst_beats;
                 match has_bursts && !client.is_outside() {

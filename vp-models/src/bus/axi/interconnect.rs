@@ -11,7 +11,7 @@ use super::arbiter::Client as _;
 use super::channel::PendingAnswer;
 use super::observed::Observed;
 use super::partners::{Master, Partners};
-use super::read::{Advance, ReadSide, Reads};
+use super::read::{ReadSide, Reads};
 use super::read_client::{ReadClient, ReadKind};
 use super::write::Writes;
 use super::write_client::{WriteClient, WriteKind};
@@ -340,14 +340,21 @@ impl Interconnect {
     /// Does what is due. Reads go on as long as nothing else happens: so time may have come further.
     fn step(&self, now: Time) -> Result<(), PendingAnswer> {
         if self.due[READS].get() <= now {
-            let next = self.reads.step(self, self.due[WRITES].get(), &self.observed)?;
-            self.due[READS].set(next);
+            let writes = self.due[WRITES].get();
+            let advance = |next| next < writes && self.advance(next);
+            self.due[READS].set(self.reads.step(now, advance, &self.observed)?);
         }
         let now = self.sim.now();
         if self.due[WRITES].get() <= now {
             self.due[WRITES].set(self.writes.step(now, &self.observed)?);
         }
         Ok(())
+    }
+
+    /// Moves time on, if no other process does anything until then.
+    #[inline]
+    fn advance(&self, to: Time) -> bool {
+        to < Time::MAX && !self.stepwise.get() && self.sim.advance(to)
     }
 
     async fn serve(self: Rc<Self>) {
@@ -395,17 +402,6 @@ impl BufferedSource for Interconnect {
 
     fn flush(&self, now: Time) {
         self.observed.tell(now);
-    }
-}
-
-impl Advance for Interconnect {
-    fn now(&self) -> Time {
-        self.sim.now()
-    }
-
-    #[inline]
-    fn advance(&self, to: Time) -> bool {
-        to < Time::MAX && !self.stepwise.get() && self.sim.advance(to)
     }
 }
 
@@ -488,11 +484,11 @@ pub(super) mod tests {
         let config = config(beats);
         let interconnect = Interconnect::new(&sim, "axi", config, Rc::new(Ram::new(0..0x10000)));
         for id in 0..clients {
-            let stream = WriteStream::new(&interconnect, "client", id, 8);
+            let stream = WriteStream::new(&interconnect, "client", id);
             sim.process("client", async move {
                 let bytes = 3 * 8 * beats;
                 stream.line(u64::from(id) * 0x1000, bytes);
-                stream.put(&vec![0; bytes as usize]).await;
+                stream.put(&vec![0; bytes as usize], 8).await;
                 stream.drained().await;
             });
         }

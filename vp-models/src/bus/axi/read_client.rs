@@ -6,7 +6,7 @@ use super::bytes::Bytes;
 use super::intake::{BeatConsumer, Intake};
 use super::pins::of_beat;
 use super::realigner::Realigner;
-use super::request_registers::{RegisterKind, RequestPlaces, RequestRegisters};
+use super::request_registers::RequestRegisters;
 use super::request_watch::RequestWatch;
 use super::{Answer, AxiTarget, Burst, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -99,7 +99,6 @@ pub(super) struct ReadClient {
     /// Rule by which requests are cut into what the arbiter grants at once.
     cut: Cut,
     period: Time,
-    registers: RegisterKind,
     pub(super) kind: ReadKind,
     /// Runs of bytes that wait for the arbiter.
     queue: RefCell<VecDeque<Run>>,
@@ -156,7 +155,6 @@ impl ReadClient {
             beat_bytes: config.beat_bytes,
             cut: Cut::new(config.beat_bytes, config.transaction_beats, config.on_the_bus(u64::MAX)),
             period: config.period,
-            registers: config.request_registers,
             kind,
             queue: RefCell::default(),
             waiting: Cell::new(0),
@@ -187,19 +185,10 @@ impl ReadClient {
         }
     }
 
-    /// Counts of the requests from now on, for a client without a latency FIFO.
-    pub(super) fn watch(&self, counts: (RequestPlaces, Time)) -> Rc<RequestWatch> {
-        let beats = (self.beat_bytes, self.realigner.is_some());
-        let watch = RequestWatch::new(self.cut, beats, (self.period, self.registers), counts);
-        if let ReadKind::Direct { watch: place, .. } = &self.kind {
-            *place.borrow_mut() = Some(watch.clone());
-        }
-        watch
-    }
-
-    pub(super) fn end_watch(&self) {
-        if let ReadKind::Direct { watch, .. } = &self.kind {
-            *watch.borrow_mut() = None;
+    /// Sets who counts the requests from now on, of a client without a latency FIFO.
+    pub(super) fn set_watch(&self, watch: Option<Rc<RequestWatch>>) {
+        if let ReadKind::Direct { watch: counts, .. } = &self.kind {
+            *counts.borrow_mut() = watch;
         }
     }
 
@@ -339,11 +328,11 @@ impl ReadClient {
         self.waiting.get() > 0
     }
 
-    /// Takes what is granted now, a burst or several at once; returns it, and true if more waits.
-    pub(super) fn grant(&self, now: Time) -> (Burst, bool) {
+    /// Takes what is granted now, a burst or several at once.
+    pub(super) fn grant(&self, now: Time) -> Burst {
         self.waiting.set(self.waiting.get() - 1);
         if let ReadKind::Outside { bursts } = &self.kind {
-            return (bursts.borrow_mut().pop_front().unwrap_or_default(), self.is_requesting());
+            return bursts.borrow_mut().pop_front().unwrap_or_default();
         }
         let mut queue = self.queue.borrow_mut();
         let run = queue.front_mut().unwrap_or_else(|| unreachable!("a client is granted what it asks for"));
@@ -358,7 +347,7 @@ impl ReadClient {
             // What its requester has to make has room now, if there is any.
             next_read.set(Time::ZERO);
         }
-        (burst, self.is_requesting())
+        burst
     }
 
     /// Tells the registers in front of the arbiter that it has taken a burst.
@@ -498,7 +487,6 @@ impl ReadClient {
             beat_bytes: _,
             cut: _,
             period: _,
-            registers: _,
             kind,
             queue,
             waiting,

@@ -42,9 +42,6 @@ pub struct ReadStream {
     /// Requests whose place is not free again, and those that are not completely taken.
     lines_used: Cell<u32>,
     lines: RefCell<VecDeque<Line>>,
-    /// Bytes requested and not yet taken, for a client with a FIFO.
-    pending: Cell<u64>,
-    emptied: Event,
     /// The times at which the room of so many bytes, and the places of so many requests, become free.
     returning: RefCell<VecDeque<(Time, u32, u32)>>,
     returned: Event,
@@ -81,8 +78,8 @@ impl ReadStream {
         let axi = interconnect.config();
         let under_way = (config.lines < u32::MAX).then_some(config.lines as usize);
         // `NV_NVDLA_DMAIF_rdreq`.
-        let places = RequestPlaces { registers: 1, under_way, has_fifo: true };
-        let registers = RequestRegisters::new(axi.period, axi.request_registers, places);
+        let places = RequestPlaces { registers: 1, under_way };
+        let registers = RequestRegisters::with_fifo(axi.period, axi.request_registers, places);
         let kind = ReadKind::Fifo { registers: RefCell::new(registers), level };
         ReadStream::build(interconnect, name, id, config, kind)
     }
@@ -123,8 +120,6 @@ impl ReadStream {
             used: Cell::new(0),
             lines_used: Cell::new(0),
             lines: RefCell::default(),
-            pending: Cell::new(0),
-            emptied: sim.event(format!("{name}.emptied")),
             returning: RefCell::default(),
             returned: sim.event(format!("{name}.room")),
             awaits_room: Cell::new(false),
@@ -142,12 +137,14 @@ impl ReadStream {
     /// that passes at both ends of what is known here: from a request's `ready` to its address, and from a beat's leaving the intake to its
     /// being counted.
     pub fn watch(&self, places: RequestPlaces, around: Time) -> Rc<RequestWatch> {
-        self.client.watch((places, around))
+        let watch = RequestWatch::new(self.interconnect.config(), places, around);
+        self.client.set_watch(Some(watch.clone()));
+        watch
     }
 
     /// Ends [`ReadStream::watch`].
     pub fn end_watch(&self) {
-        self.client.end_watch();
+        self.client.set_watch(None);
     }
 
     /// Requests `bytes` from `address` on; waits as long as the FIFO has no room for the next part.
@@ -172,7 +169,6 @@ impl ReadStream {
             self.client.on_registers(|registers| registers.add_room(self.sim.now()));
             self.lines_used.set(self.lines_used.get() + std::mem::take(&mut place));
             self.used.set(self.used.get() + room);
-            self.pending.set(self.pending.get() + u64::from(burst.bytes));
             self.client.request(&burst);
             self.interconnect.request_read(self.client.number().get());
         }
@@ -285,13 +281,6 @@ impl ReadStream {
         self.client.refused.take()
     }
 
-    /// Waits until everything requested is taken.
-    pub async fn emptied(&self) {
-        while self.pending.get() > 0 {
-            self.emptied.wait().await;
-        }
-    }
-
     /// Bytes of an entry of the FIFO, which two requests do not share.
     fn entry(&self) -> u32 {
         let axi = self.interconnect.config();
@@ -318,10 +307,6 @@ impl ReadStream {
         if !self.buffered {
             return;
         }
-        self.pending.set(self.pending.get() - u64::from(bytes));
-        if self.pending.get() == 0 {
-            self.emptied.notify_delta();
-        }
         let due = self.sim.now() + self.config.credit_return;
         let (room, lines) = self.lines_taken(bytes);
         self.client.on_registers(|registers| (0..lines).for_each(|_| _ = registers.done(due)));
@@ -344,8 +329,6 @@ impl ReadStream {
             used,
             lines_used,
             lines,
-            pending,
-            emptied: _,
             returning,
             returned: _,
             awaits_room,
@@ -355,8 +338,8 @@ impl ReadStream {
         client.checkpoint(at)?;
         self.reclaim_room();
         let has_room = used.get() == 0 && lines_used.get() == 0 && returning.borrow().is_empty();
-        let is_taken = pending.get() == 0 && lines.borrow().is_empty();
-        at.at_rest(has_room && is_taken && !awaits_room.get(), "nobody has taken what was read")?;
+        let is_taken = lines.borrow().is_empty() && !awaits_room.get();
+        at.at_rest(has_room && is_taken, "nobody has taken what was read")?;
         at.cell(requested)?;
         let mut counts_in = counter.get();
         at.index(&mut counts_in, STALL_COUNTERS)?;

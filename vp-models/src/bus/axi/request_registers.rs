@@ -131,8 +131,6 @@ pub struct RequestPlaces {
     pub registers: usize,
     /// Requests made whose data is not all taken, at most; `None`: as many as there are.
     pub under_way: Option<usize>,
-    /// True if a burst is split off when a latency FIFO has room for it.
-    pub has_fifo: bool,
 }
 
 /// The requests of an engine on their way to the arbiter.
@@ -160,12 +158,12 @@ pub(super) struct RequestRegisters {
 impl RequestRegisters {
     /// Registers in which nothing stands, of which the interface's are of this kind.
     pub(super) fn new(cycle: Time, interface: RegisterKind, places: RequestPlaces) -> RequestRegisters {
-        let RequestPlaces { registers, under_way, has_fifo } = places;
+        let RequestPlaces { registers, under_way } = places;
         let kinds = std::iter::repeat_n(RegisterKind::Delayed, registers).chain([interface; 2]);
         RequestRegisters {
             cycle,
             places: under_way.map(|under_way| vec![Time::ZERO; under_way].into()),
-            room: has_fifo.then(VecDeque::new),
+            room: None,
             waiting: VecDeque::new(),
             requests: kinds.map(Register::new).collect(),
             bursts: Register::new(interface),
@@ -175,6 +173,11 @@ impl RequestRegisters {
             stalled: [Time::ZERO; STALL_COUNTERS],
             made: VecDeque::new(),
         }
+    }
+
+    /// Registers of a client with a latency FIFO: a burst is split off when that has room for it.
+    pub(super) fn with_fifo(cycle: Time, interface: RegisterKind, places: RequestPlaces) -> RequestRegisters {
+        RequestRegisters { room: Some(VecDeque::new()), ..RequestRegisters::new(cycle, interface, places) }
     }
 
     /// The engine has a request of so many bursts, whose stall this counter counts.
@@ -318,7 +321,7 @@ mod tests {
     }
 
     fn registers(kind: RegisterKind, registers: usize, under_way: usize) -> RequestRegisters {
-        let places = RequestPlaces { registers, under_way: Some(under_way), has_fifo: false };
+        let places = RequestPlaces { registers, under_way: Some(under_way) };
         RequestRegisters::new(CYCLE, kind, places)
     }
 
@@ -407,8 +410,8 @@ mod tests {
 
     /// Returns the cycles for which requests of one burst each wait that are all possible at once, and of which one is granted every `pace` cycles.
     fn stalls_before_a_fifo(requests: u64, pace: u64, room: impl Fn(u64) -> u64) -> [u64; 2] {
-        let places = RequestPlaces { registers: 1, under_way: None, has_fifo: true };
-        let mut path = RequestRegisters::new(CYCLE, Catching, places);
+        let places = RequestPlaces { registers: 1, under_way: None };
+        let mut path = RequestRegisters::with_fifo(CYCLE, Catching, places);
         for number in 0..requests {
             path.request(Possible::default(), 1, usize::from(number + 1 == requests));
             path.add_room(at(room(number)));

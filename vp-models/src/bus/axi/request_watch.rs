@@ -4,8 +4,9 @@
 //! `NV_NVDLA_CDMA_dc.v`, `_IMG_sg.v`, `_wg.v`, `_wt.v`: `rd_stall_inc`, `rd_latency_inc`, `_dec`). The requests stand in the registers of
 //! [`RequestRegisters`].
 
+use super::AxiConfig;
 use super::burst::{Cut, Run};
-use super::request_registers::{Possible, RegisterKind, RequestPlaces, RequestRegisters};
+use super::request_registers::{Possible, RequestPlaces, RequestRegisters};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -32,15 +33,16 @@ struct State {
 }
 
 impl RequestWatch {
-    pub(super) fn new(
-        cut: Cut,
-        (beat_bytes, is_realigned): (u32, bool),
-        (period, interface): (Time, RegisterKind),
-        (places, around): (RequestPlaces, Time),
-    ) -> Rc<RequestWatch> {
-        let registers = RequestRegisters::new(period, interface, places);
+    pub(super) fn new(axi: &AxiConfig, places: RequestPlaces, around: Time) -> Rc<RequestWatch> {
+        let registers = RequestRegisters::new(axi.period, axi.request_registers, places);
         let state = State { registers, beats: VecDeque::new(), done: Time::ZERO, outstanding: Time::ZERO };
-        Rc::new(RequestWatch { cut, beat_bytes, is_realigned, around, state: RefCell::new(state) })
+        Rc::new(RequestWatch {
+            cut: Cut::new(axi.beat_bytes, axi.transaction_beats, axi.on_the_bus(u64::MAX)),
+            beat_bytes: axi.beat_bytes,
+            is_realigned: axi.realigns_reads,
+            around,
+            state: RefCell::new(state),
+        })
     }
 
     /// Notes the next request.
@@ -89,18 +91,13 @@ impl RequestWatch {
 mod tests {
     use super::*;
     use crate::bus::axi::Possible;
+    use crate::bus::axi::interconnect::tests::config;
 
     const CYCLE: Time = Time::ns(1);
 
     /// With beats of 8 bytes and as many cycles around a request and its data as on nv_small's RTL: 8.
     fn watch() -> Rc<RequestWatch> {
-        let places = RequestPlaces { registers: 2, under_way: Some(128), has_fifo: false };
-        RequestWatch::new(
-            Cut::new(8, 1, u64::MAX),
-            (8, false),
-            (CYCLE, RegisterKind::Catching),
-            (places, CYCLE * 8),
-        )
+        RequestWatch::new(&config(1), RequestPlaces { registers: 2, under_way: Some(128) }, CYCLE * 8)
     }
 
     fn request(watch: &RequestWatch, at: u64, beats: u32) {

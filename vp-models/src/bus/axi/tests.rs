@@ -25,7 +25,7 @@ enum Client {
     /// Has the interface make its reads.
     Unbuffered { places: bool, take: usize, traffic: Traffic },
     /// Writes, each piece so many cycles after it was put.
-    Writer { latency: u64, limit: u32, traffic: Traffic },
+    Writer { latency: u64, traffic: Traffic },
 }
 
 /// Way in which the memory answers.
@@ -74,11 +74,7 @@ fn client() -> impl Strategy<Value = Client> {
         }),
         (any::<bool>(), 1usize..900, traffic())
             .prop_map(|(places, take, traffic)| { Client::Unbuffered { places, take, traffic } }),
-        (0u64..60, 1u32..8, traffic()).prop_map(|(latency, limit, traffic)| Client::Writer {
-            latency,
-            limit,
-            traffic
-        }),
+        (0u64..60, traffic()).prop_map(|(latency, traffic)| Client::Writer { latency, traffic }),
     ]
 }
 
@@ -336,8 +332,8 @@ fn start(
                 stream.run_requester(Rc::new(Script(RefCell::new(traffic.into_iter())))).await;
             });
         }
-        Client::Writer { latency, limit, traffic } => {
-            let stream = WriteStream::new(interconnect, "writer", id, limit);
+        Client::Writer { latency, traffic } => {
+            let stream = WriteStream::new(interconnect, "writer", id);
             interconnect.set_write_weight(id, weight);
             let log = taken.clone();
             sim.process("put", async move {

@@ -12,18 +12,15 @@ use vp_core::{Sim, Time};
 
 /// One DMA write client: lines are announced, filled piece by piece, cut into bursts, and acknowledged.
 pub struct WriteStream {
-    sim: Sim,
     interconnect: Rc<Interconnect>,
     client: Rc<WriteClient>,
-    /// Bursts that wait for the arbiter, at most, before [`WriteStream::put`] waits.
-    buffer: usize,
+    sim: Sim,
 }
 
 impl WriteStream {
-    /// A client of `interconnect` whose transactions carry `id`; up to `buffer` bursts wait for the arbiter.
-    pub fn new(interconnect: &Rc<Interconnect>, name: &str, id: u32, buffer: u32) -> Rc<WriteStream> {
-        let kind = WriteKind::buffer(interconnect.config());
-        WriteStream::build(interconnect, name, id, buffer, kind)
+    /// A client of `interconnect` whose transactions carry `id`.
+    pub fn new(interconnect: &Rc<Interconnect>, name: &str, id: u32) -> Rc<WriteStream> {
+        WriteStream::build(interconnect, name, id, WriteKind::buffer(interconnect.config()))
     }
 
     /// A client whose bursts, of a beat each, wait for the arbiter in the registers of `path`.
@@ -34,27 +31,16 @@ impl WriteStream {
         path: WritePathConfig,
     ) -> Rc<WriteStream> {
         let path = WritePath::new(interconnect.config().period, path);
-        WriteStream::build(interconnect, name, id, u32::MAX, WriteKind::Path(Box::new(RefCell::new(path))))
+        WriteStream::build(interconnect, name, id, WriteKind::Path(Box::new(RefCell::new(path))))
     }
 
-    fn build(
-        interconnect: &Rc<Interconnect>,
-        name: &str,
-        id: u32,
-        buffer: u32,
-        kind: WriteKind,
-    ) -> Rc<WriteStream> {
+    fn build(interconnect: &Rc<Interconnect>, name: &str, id: u32, kind: WriteKind) -> Rc<WriteStream> {
         let sim = interconnect.sim();
         let events = [sim.event(format!("{name}.room")), sim.event(format!("{name}.acknowledged"))];
         let level = Some(interconnect.fifos().level(format!("{name}.write_fifo"), LevelUnit::Bytes));
         let client = Rc::new(WriteClient::new(name, id, interconnect.config().period, kind, events, level));
         interconnect.add_writer(client.clone());
-        Rc::new(WriteStream {
-            sim: sim.clone(),
-            interconnect: interconnect.clone(),
-            buffer: buffer as usize,
-            client,
-        })
+        Rc::new(WriteStream { interconnect: interconnect.clone(), client, sim: sim.clone() })
     }
 
     /// Announces that the next `bytes` put go to `address` on.
@@ -77,10 +63,10 @@ impl WriteStream {
         }
     }
 
-    /// Puts the next piece and sends the bursts that it completes now; waits while too many wait for the arbiter.
-    pub async fn put(&self, piece: &[u8]) {
+    /// Puts the next piece and sends the bursts that it completes now; waits while more than so many wait for the arbiter.
+    pub async fn put(&self, piece: &[u8], most_waiting: usize) {
         self.put_at(self.sim.now(), piece);
-        self.at_most(self.buffer).await;
+        self.at_most(most_waiting).await;
     }
 
     /// Waits until no more than so many complete bursts wait for the arbiter, or are to come.
@@ -181,7 +167,7 @@ impl WriteStream {
 
 impl WriteStream {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let WriteStream { sim: _, interconnect: _, client, buffer: _ } = self;
+        let WriteStream { interconnect: _, client, sim: _ } = self;
         client.checkpoint(at)
     }
 }

@@ -7,7 +7,7 @@ use crate::bus::DelayLine;
 use crate::bus::axi::WriteStream;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::nvdla::cube::Ram;
-use crate::nvdla::dma::MemoryPorts;
+use crate::nvdla::dma::{MemoryPorts, WRITE_BUFFER};
 use crate::nvdla::nocif::write_id;
 use crate::nvdla::timing::Timing;
 use std::cell::Cell;
@@ -29,23 +29,18 @@ pub(super) struct Outlet {
     ports: MemoryPorts,
     streams: Vec<Rc<WriteStream>>,
     pipeline: DelayLine<Item>,
-    /// Items inside, at most and now.
-    capacity: u32,
-    under_way: Cell<u32>,
+    /// Items inside, [`WRITE_BUFFER`] at most.
+    under_way: Cell<usize>,
     passed: Event,
 }
 
 impl Outlet {
     pub(super) fn new(sim: &Sim, ports: &MemoryPorts, cycle: Time, timing: &Timing) -> Rc<Outlet> {
-        let (latency, buffer) = (cycle * u64::from(timing.bdma.output), timing.write_buffer);
+        let latency = cycle * u64::from(timing.bdma.output);
         let outlet = Rc::new(Outlet {
             ports: ports.clone(),
-            streams: ports
-                .all()
-                .map(|port| WriteStream::new(port, "nvdla.bdma", write_id::BDMA, buffer))
-                .collect(),
+            streams: ports.all().map(|port| WriteStream::new(port, "nvdla.bdma", write_id::BDMA)).collect(),
             pipeline: DelayLine::new(sim, "nvdla.bdma.pipeline", latency),
-            capacity: buffer.max(1),
             under_way: Cell::new(0),
             passed: sim.event("nvdla.bdma.passed"),
         });
@@ -66,7 +61,7 @@ impl Outlet {
     }
 
     async fn put(&self, item: Item) {
-        while self.under_way.get() >= self.capacity {
+        while self.under_way.get() >= WRITE_BUFFER {
             self.passed.wait().await;
         }
         self.under_way.set(self.under_way.get() + 1);
@@ -96,7 +91,7 @@ impl Outlet {
                     stream = &self.streams[port];
                     stream.line(address, bytes);
                 }
-                Item::Data(beat, bytes) => stream.put(&beat[..bytes]).await,
+                Item::Data(beat, bytes) => stream.put(&beat[..bytes], WRITE_BUFFER).await,
             }
             self.under_way.set(self.under_way.get() - 1);
             self.passed.notify_delta();
@@ -106,7 +101,7 @@ impl Outlet {
 
 impl Outlet {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Outlet { ports: _, streams, pipeline, capacity: _, under_way, passed: _ } = self;
+        let Outlet { ports: _, streams, pipeline, under_way, passed: _ } = self;
         at.at_rest(under_way.get() == 0, "BDMA has yet to write")?;
         pipeline.checkpoint(at)?;
         streams.iter().try_for_each(|stream| stream.checkpoint(at))

@@ -177,13 +177,7 @@ impl Cdp {
                 .line_return
                 .map(|_| RequestQueue::new(sim, "nvdla.cdp_rdma.requests", timing.cdp.lines)),
             taken: DelayLine::new(sim, "nvdla.cdp_rdma.taken", Time::ZERO),
-            output: WriteDma::new(
-                ports,
-                "nvdla.cdp",
-                write_id::CDP,
-                hardware.atom,
-                (timing.write_buffer, timing.cdp.write_path),
-            ),
+            output: WriteDma::new(ports, "nvdla.cdp", write_id::CDP, hardware.atom, timing.cdp.write_path),
         }
     }
 

@@ -228,13 +228,7 @@ impl Pdp {
             left_behind: RefCell::default(),
             started: DelayLine::new(sim, "nvdla.pdp_rdma.started", Time::ZERO),
             stands: sim.event("nvdla.pdp.windows_it_does_not_end"),
-            output: WriteDma::new(
-                ports,
-                "nvdla.pdp",
-                write_id::PDP,
-                hardware.atom,
-                (timing.write_buffer, timing.pdp.write_path),
-            ),
+            output: WriteDma::new(ports, "nvdla.pdp", write_id::PDP, hardware.atom, timing.pdp.write_path),
         }
     }
 

@@ -114,13 +114,7 @@ impl Rubik {
             common: Common::new(&EngineContext { timing: &own, ..*around }, control.clone(), control),
             hardware,
             input: ReadDma::new(ports, "nvdla.rbk", read_id::RUBIK, credits),
-            output: WriteDma::new(
-                ports,
-                "nvdla.rbk",
-                write_id::RUBIK,
-                hardware.atom,
-                (timing.write_buffer, None),
-            ),
+            output: WriteDma::new(ports, "nvdla.rbk", write_id::RUBIK, hardware.atom, None),
         }
     }
 

@@ -25,15 +25,6 @@ use std::rc::Rc;
 use vp_core::Time;
 use vp_core::observe::Stage;
 
-/// Time, as an interface moves it on.
-pub(super) trait Advance {
-    /// The present.
-    fn now(&self) -> Time;
-
-    /// Moves time on, if no other process does anything until then.
-    fn advance(&self, to: Time) -> bool;
-}
-
 /// A read accepted by the memory and not yet handed back.
 pub(super) struct Read {
     burst: Burst,
@@ -90,8 +81,12 @@ impl Direction for ReadSide {
     }
 
     #[inline]
-    fn grant(client: &ReadClient, now: Time) -> (Burst, bool) {
-        client.grant(now)
+    fn grant(channel: &Reads, client: &ReadClient, now: Time) -> Burst {
+        let granted = client.grant(now);
+        if !client.is_requesting() {
+            channel.arbiter.clear_requesting(client.number().get());
+        }
+        granted
     }
 
     fn cycles(_: &Burst) -> u32 {
@@ -224,17 +219,16 @@ impl Reads {
         generating.set(generating.get() | 1 << client);
     }
 
-    /// Does all that is due by now, and then what is due next, as long as that comes before `until` and time can be moved
-    /// on; returns the time of what is next.
+    /// Does all that is due by now, and then what is due next, as long as `advance` moves time on to that; returns the time of what is next.
     pub(super) fn step(
         &self,
-        time: &impl Advance,
-        until: Time,
+        mut now: Time,
+        advance: impl Fn(Time) -> bool,
         observed: &Observed,
     ) -> Result<Time, PendingAnswer> {
         let clients = self.arbiter.clients();
         let transfers = &mut *self.transfers.borrow_mut();
-        let (mut now, mut made) = (time.now(), Time::ZERO);
+        let mut made = Time::ZERO;
         loop {
             self.step_pins(transfers, &clients, now, observed)?;
             let mut data = self.return_data(transfers, &clients, now, observed)?;
@@ -253,7 +247,7 @@ impl Reads {
                 data = self.return_data(transfers, &clients, now, observed)?;
             }
             let next = self.next_advance(transfers, &clients, now).min(at_pins).min(made).min(data);
-            if next >= until || !time.advance(next) {
+            if !advance(next) {
                 return Ok(next);
             }
             now = next;

@@ -74,13 +74,13 @@ fn a_write_that_no_memory_took_is_told_when_it_is_acknowledged() {
     for memory in EVERY {
         let mut simulation = Simulation::new();
         let (interconnect, slow) = interconnect(&simulation, memory);
-        let stream = WriteStream::new(&interconnect, "writes", 0, 4);
+        let stream = WriteStream::new(&interconnect, "writes", 0);
         let told = Rc::new(RefCell::new(Vec::new()));
         let (log, to) = (told.clone(), stream.clone());
         simulation.sim().process("put", async move {
             for (address, bytes) in [(MEMORY - 16, 48u32), (0, 16)] {
                 to.line(address, bytes);
-                to.put(&vec![9; bytes as usize]).await;
+                to.put(&vec![9; bytes as usize], 4).await;
                 to.drained().await;
                 let refused = to.take_refused();
                 log.borrow_mut().push(refused.map(|refused| (refused.address, refused.bytes)));

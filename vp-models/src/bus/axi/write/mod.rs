@@ -83,8 +83,8 @@ impl Direction for WriteSide {
         (requesting, first)
     }
 
-    fn grant(client: &WriteClient, now: Time) -> (Burst, bool) {
-        (client.grant(now), true)
+    fn grant(_: &Writes, client: &WriteClient, now: Time) -> Burst {
+        client.grant(now)
     }
 
     fn cycles(burst: &Burst) -> u32 {

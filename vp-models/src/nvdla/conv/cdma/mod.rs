@@ -353,7 +353,7 @@ impl Cdma {
             stream.set_taker(consumer);
             return None;
         };
-        let places = RequestPlaces { registers, under_way: Some(UNDER_WAY), has_fifo: false };
+        let places = RequestPlaces { registers, under_way: Some(UNDER_WAY) };
         let watch = stream.watch(places, self.cycles(self.timing.conv.counted_around));
         stream.set_taker(Some(Rc::new(Counted { consumer, watch: watch.clone() })));
         Some(watch)
