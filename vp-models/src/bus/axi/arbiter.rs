@@ -7,17 +7,31 @@ use std::rc::Rc;
 
 /// A client of the arbiter.
 pub(super) trait Client {
-    /// Returns its transaction id.
-    fn id(&self) -> u32;
+    /// Returns its port at the arbiter.
+    fn port(&self) -> &ArbiterPort;
+}
 
+/// A client's port at the arbiter: all that this knows of it.
+pub(super) struct ArbiterPort {
+    /// Transaction id.
+    pub(super) id: u32,
+    /// True if it is a master outside, whose transaction ids are its own.
+    pub(super) is_outside: bool,
+    /// Number of the port, once the client has been added.
+    number: Cell<usize>,
     /// Number of bursts that it may be granted in a row; with 0 it is granted none.
-    fn weight(&self) -> &Cell<u32>;
+    weight: Cell<u32>,
+}
 
-    /// Returns its number at the arbiter, once it has been added.
-    fn number(&self) -> &Cell<usize>;
+impl ArbiterPort {
+    pub(super) fn new(id: u32, is_outside: bool) -> ArbiterPort {
+        ArbiterPort { id, is_outside, number: Cell::default(), weight: Cell::new(1) }
+    }
 
-    /// Returns true if it is a master outside, whose transaction ids are its own.
-    fn is_outside(&self) -> bool;
+    /// Returns its number at the arbiter.
+    pub(super) fn number(&self) -> usize {
+        self.number.get()
+    }
 }
 
 /// Weighted round robin among the clients of one direction (RTL, `NV_NVDLA_*_IG_arb`).
@@ -52,13 +66,13 @@ impl<C: Client> Arbiter<C> {
         let mut clients = self.clients.borrow_mut();
         assert!(clients.len() < Clients::BITS as usize, "more clients than an interface has places for");
         let order = self.order.get();
-        let place = |client: &C| match client.is_outside() {
-            true => usize::MAX,
-            false => order.iter().position(|&id| id == client.id()).unwrap_or(order.len()),
+        let place = |client: &C| match client.port() {
+            ArbiterPort { is_outside: true, .. } => usize::MAX,
+            port => order.iter().position(|id| *id == port.id).unwrap_or(order.len()),
         };
         let at = clients.partition_point(|other| place(other) <= place(&client));
         clients.insert(at, client);
-        clients.iter().enumerate().skip(at).for_each(|(number, client)| client.number().set(number));
+        clients.iter().enumerate().skip(at).for_each(|(number, client)| client.port().number.set(number));
     }
 
     /// The clients, each at the place of its number.
@@ -70,8 +84,8 @@ impl<C: Client> Arbiter<C> {
     /// Sets a client's weight; returns true if it has one, where it had none before or the other way round.
     pub(super) fn set_weight(&self, id: u32, weight: u32) -> Option<bool> {
         let clients = self.clients.borrow();
-        let number = clients.iter().position(|client| client.id() == id)?;
-        let before = clients[number].weight().replace(weight);
+        let number = clients.iter().position(|client| client.port().id == id)?;
+        let before = clients[number].port().weight.replace(weight);
         let [from, to] = match (before, weight) {
             (1.., 0) => [&self.requesting, &self.without_weight],
             (0, 1..) => [&self.without_weight, &self.requesting],
@@ -90,7 +104,7 @@ impl<C: Client> Arbiter<C> {
 
     /// Adds a client to those that request.
     pub(super) fn set_requesting(&self, number: usize) {
-        let requesting = match self.clients.borrow()[number].weight().get() {
+        let requesting = match self.clients.borrow()[number].port().weight.get() {
             0 => &self.without_weight,
             _ => &self.requesting,
         };
@@ -109,7 +123,7 @@ impl<C: Client> Arbiter<C> {
     #[inline]
     pub(super) fn grant(&self, of: Clients, clients: &[Rc<C>]) -> Option<usize> {
         let mut turn = self.turn.get();
-        let number = turn.next(of, |client| clients[client].weight().get())?;
+        let number = turn.next(of, |client| clients[client].port().weight.get())?;
         self.turn.set(turn);
         Some(number)
     }
@@ -133,28 +147,9 @@ impl<C: Client> Arbiter<C> {
 mod tests {
     use super::*;
 
-    struct Named {
-        id: u32,
-        is_outside: bool,
-        weight: Cell<u32>,
-        number: Cell<usize>,
-    }
-
-    impl Client for Named {
-        fn id(&self) -> u32 {
-            self.id
-        }
-
-        fn weight(&self) -> &Cell<u32> {
-            &self.weight
-        }
-
-        fn number(&self) -> &Cell<usize> {
-            &self.number
-        }
-
-        fn is_outside(&self) -> bool {
-            self.is_outside
+    impl Client for ArbiterPort {
+        fn port(&self) -> &ArbiterPort {
+            self
         }
     }
 
@@ -164,11 +159,10 @@ mod tests {
         arbiter.set_order(&[8, 9, 2, 1]);
         // A master outside uses ids of its own, which are another's here.
         for (id, is_outside) in [(1, false), (8, true), (2, false), (7, false), (8, false)] {
-            let (weight, number) = (Cell::new(1), Cell::default());
-            arbiter.add(Rc::new(Named { id, is_outside, weight, number }));
+            arbiter.add(Rc::new(ArbiterPort::new(id, is_outside)));
         }
         let clients = arbiter.clients();
-        clients.iter().for_each(|client| arbiter.set_requesting(client.number().get()));
+        clients.iter().for_each(|client| arbiter.set_requesting(client.number()));
         let mut turns = Vec::new();
         for _ in 0..6 {
             let number = arbiter.grant(arbiter.requesting(), &clients).unwrap();

@@ -215,14 +215,14 @@ impl<D: Direction> Channel<D> {
                 let granted = D::grant(self, client, now);
                 let whole = Run { address: granted.address, bytes: granted.bytes };
                 let has_bursts = !D::WRITE && self.config.transaction_beats > self.config.burst_beats;
-                match has_bursts && !client.is_outside() {
+                match has_bursts && !client.port().is_outside {
                     true => (number, self.split(transfers, number, client, whole)),
                     false => (number, granted),
                 }
             }
         };
         // What the device counts is its own, and nothing of another master's.
-        let counted = if clients[number].is_outside() { 0 } else { burst.beats };
+        let counted = if clients[number].port().is_outside { 0 } else { burst.beats };
         let chosen = Chosen { client: Some(number), burst, counted, cycles: D::cycles(&burst) };
         transfers.pipeline.choose(chosen, now);
         true
@@ -232,7 +232,7 @@ impl<D: Direction> Channel<D> {
     fn split(&self, transfers: &mut Transfers<D>, number: usize, client: &D::Client, mut rest: Run) -> Burst {
         let AxiConfig { beat_bytes, burst_beats, .. } = self.config;
         let cut = Cut::new(beat_bytes, burst_beats, self.config.on_the_bus(u64::MAX));
-        let burst = cut.burst(client.id(), &mut rest);
+        let burst = cut.burst(client.port().id, &mut rest);
         transfers.granted = (rest.bytes > 0).then_some((number, rest));
         burst
     }
@@ -244,7 +244,7 @@ impl<D: Direction> Channel<D> {
     ) -> Result<(), CheckpointError> {
         let Channel { config: _, target: _, arbiter, partners, transfers } = self;
         at.at_rest(
-            !partners.is_any() && !arbiter.clients().iter().any(|client| client.is_outside()),
+            !partners.is_any() && !arbiter.clients().iter().any(|client| client.port().is_outside),
             "a partner is, or was since the last reset, at its pins",
         )?;
         arbiter.checkpoint(at)?;

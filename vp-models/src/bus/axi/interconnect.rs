@@ -7,7 +7,6 @@
 //! same either way.
 //! Tests with random traffic (`tests.rs`) compare both ways.
 
-use super::arbiter::Client as _;
 use super::channel::PendingAnswer;
 use super::observed::Observed;
 use super::partners::{Master, Partners};
@@ -247,7 +246,7 @@ impl Interconnect {
             let kind = WriteKind::Outside(Cell::default());
             let writer = Rc::new(WriteClient::new(name, 0, self.config.period, kind, events, None));
             self.add_writer(writer.clone());
-            (reader.number().get(), writer.number().get())
+            (reader.port.number(), writer.port.number())
         });
         self.partners.set_master(Master { pins, reader, writer });
         self.wake_both();

@@ -1,6 +1,6 @@
 //! A read client as its memory interface sees it: its requests, and where its data goes.
 
-use super::arbiter::Client;
+use super::arbiter::{ArbiterPort, Client};
 use super::burst::{Cut, Run};
 use super::bytes::Bytes;
 use super::intake::{BeatConsumer, Intake};
@@ -92,9 +92,7 @@ impl ReadKind {
 /// State that a client and its interface share.
 pub(super) struct ReadClient {
     pub(super) name: Name,
-    id: u32,
-    number: Cell<usize>,
-    weight: Cell<u32>,
+    pub(super) port: ArbiterPort,
     beat_bytes: u32,
     /// Rule by which requests are cut into what the arbiter grants at once.
     cut: Cut,
@@ -120,22 +118,9 @@ pub(super) struct ReadClient {
 }
 
 impl Client for ReadClient {
-    fn id(&self) -> u32 {
-        self.id
-    }
-
     #[inline]
-    fn weight(&self) -> &Cell<u32> {
-        &self.weight
-    }
-
-    fn number(&self) -> &Cell<usize> {
-        &self.number
-    }
-
-    #[inline]
-    fn is_outside(&self) -> bool {
-        matches!(self.kind, ReadKind::Outside { .. })
+    fn port(&self) -> &ArbiterPort {
+        &self.port
     }
 }
 
@@ -149,9 +134,7 @@ impl ReadClient {
     ) -> ReadClient {
         ReadClient {
             name: name.into(),
-            id,
-            number: Cell::default(),
-            weight: Cell::new(1),
+            port: ArbiterPort::new(id, matches!(kind, ReadKind::Outside { .. })),
             beat_bytes: config.beat_bytes,
             cut: Cut::new(config.beat_bytes, config.transaction_beats, config.on_the_bus(u64::MAX)),
             period: config.period,
@@ -170,7 +153,7 @@ impl ReadClient {
 
     /// The bursts of a read.
     pub(super) fn bursts(&self, address: u64, bytes: u32) -> impl Iterator<Item = Burst> + use<> {
-        let (id, cut, mut run) = (self.id, self.cut, Run { address, bytes });
+        let (id, cut, mut run) = (self.port.id, self.cut, Run { address, bytes });
         std::iter::from_fn(move || (run.bytes > 0).then(|| cut.burst(id, &mut run)))
     }
 
@@ -336,7 +319,7 @@ impl ReadClient {
         }
         let mut queue = self.queue.borrow_mut();
         let run = queue.front_mut().unwrap_or_else(|| unreachable!("a client is granted what it asks for"));
-        let burst = self.cut.burst(self.id, run);
+        let burst = self.cut.burst(self.port.id, run);
         if run.bytes == 0 {
             queue.pop_front();
         }
@@ -481,9 +464,7 @@ impl ReadClient {
         // The weight is a register's.
         let ReadClient {
             name,
-            id: _,
-            number: _,
-            weight: _,
+            port: _,
             beat_bytes: _,
             cut: _,
             period: _,

@@ -1,6 +1,5 @@
 //! The memory as an engine's read DMA sees it: bytes in the order of the requests.
 
-use super::arbiter::Client as _;
 use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{ReadClient, ReadKind, Requester};
 use super::realigner::Realigner;
@@ -170,7 +169,7 @@ impl ReadStream {
             self.lines_used.set(self.lines_used.get() + std::mem::take(&mut place));
             self.used.set(self.used.get() + room);
             self.client.request(&burst);
-            self.interconnect.request_read(self.client.number().get());
+            self.interconnect.request_read(self.client.port.number());
         }
         self.requested.set(self.sim.now());
     }
@@ -179,7 +178,7 @@ impl ReadStream {
     /// the earlier ones have been granted; waits until it has no more.
     pub async fn run_requester(&self, requester: Rc<dyn Requester>) {
         let Some(due) = self.client.start(requester, self.sim.now()) else { return };
-        self.interconnect.start_requester(self.client.number().get(), due);
+        self.interconnect.start_requester(self.client.port.number(), due);
         self.client.requests_made().await;
     }
 

@@ -1,6 +1,6 @@
 //! A write client as its memory interface sees it: complete bursts, when they come, and their data.
 
-use super::arbiter::Client;
+use super::arbiter::{ArbiterPort, Client};
 use super::bytes::Bytes;
 use super::write_gathering::WriteGatherer;
 use super::write_path::WritePath;
@@ -55,9 +55,7 @@ impl WriteKind {
 /// State that a client and its interface share.
 pub(super) struct WriteClient {
     pub(super) name: Name,
-    pub(super) id: u32,
-    number: Cell<usize>,
-    weight: Cell<u32>,
+    pub(super) port: ArbiterPort,
     period: Time,
     kind: WriteKind,
     /// Bursts announced and not yet complete, in order.
@@ -82,22 +80,9 @@ pub(super) struct WriteClient {
 }
 
 impl Client for WriteClient {
-    fn id(&self) -> u32 {
-        self.id
-    }
-
     #[inline]
-    fn weight(&self) -> &Cell<u32> {
-        &self.weight
-    }
-
-    fn number(&self) -> &Cell<usize> {
-        &self.number
-    }
-
-    #[inline]
-    fn is_outside(&self) -> bool {
-        matches!(self.kind, WriteKind::Outside(_))
+    fn port(&self) -> &ArbiterPort {
+        &self.port
     }
 }
 
@@ -112,9 +97,7 @@ impl WriteClient {
     ) -> Self {
         WriteClient {
             name: name.into(),
-            id,
-            number: Cell::default(),
-            weight: Cell::new(1),
+            port: ArbiterPort::new(id, matches!(kind, WriteKind::Outside(_))),
             period,
             kind,
             planned: RefCell::default(),
@@ -309,9 +292,7 @@ impl WriteClient {
         // The weight is a register's.
         let WriteClient {
             name,
-            id: _,
-            number: _,
-            weight: _,
+            port: _,
             period: _,
             kind,
             planned,

@@ -1,6 +1,5 @@
 //! The memory as an engine's write DMA sees it: lines that are filled piece by piece.
 
-use super::arbiter::Client as _;
 use super::write_client::{WriteClient, WriteKind};
 use super::write_path::{Begin, WritePath, WritePathConfig};
 use super::{Interconnect, Unmapped, bursts};
@@ -46,7 +45,8 @@ impl WriteStream {
     /// Announces that the next `bytes` put go to `address` on.
     pub fn line(&self, address: u64, bytes: u32) {
         let axi = self.interconnect.config();
-        let line = bursts(self.client.id, axi.on_the_bus(address), bytes, axi.beat_bytes, axi.burst_beats);
+        let line =
+            bursts(self.client.port.id, axi.on_the_bus(address), bytes, axi.beat_bytes, axi.burst_beats);
         self.client.begin_line(axi.on_the_bus(address), bytes, line);
     }
 
@@ -59,7 +59,7 @@ impl WriteStream {
         }
         // What waits behind another burst changes nothing for the arbiter.
         if !waited && let Some(at) = self.client.request_time() {
-            self.interconnect.request_write(self.client.number().get(), at);
+            self.interconnect.request_write(self.client.port.number(), at);
         }
     }
 
@@ -129,7 +129,7 @@ impl WriteStream {
         self.client.drop_incomplete();
         // A block that was gathered ends here.
         if !waited && let Some(at) = self.client.request_time() {
-            self.interconnect.request_write(self.client.number().get(), at);
+            self.interconnect.request_write(self.client.port.number(), at);
         }
     }
 

@@ -8,7 +8,6 @@ mod egress;
 mod pins;
 mod returning;
 
-use super::arbiter::Client as _;
 use crate::bus::axi::channel::{Channel, Direction, PendingAnswer, Transfers};
 use crate::bus::axi::observed::Observed;
 use crate::bus::axi::read_client::ReadClient;
@@ -84,7 +83,7 @@ impl Direction for ReadSide {
     fn grant(channel: &Reads, client: &ReadClient, now: Time) -> Burst {
         let granted = client.grant(now);
         if !client.is_requesting() {
-            channel.arbiter.clear_requesting(client.number().get());
+            channel.arbiter.clear_requesting(client.port.number());
         }
         granted
     }
@@ -113,7 +112,7 @@ impl Direction for ReadSide {
         if delay == Time::MAX {
             return observed.see(now, Stage::Request, false, now, &burst);
         }
-        let (place, answer) = match client.is_outside() {
+        let (place, answer) = match client.port.is_outside {
             true => (0, Some(channel.target.read(&burst))),
             false => client.read(&*channel.target, &burst),
         };
@@ -121,7 +120,7 @@ impl Direction for ReadSide {
         let generation = channel.partners.generation();
         let read = Read { burst, client: number, requested, first, last, place, answer, generation };
         match transfers.responder.request(&burst, now, delay, read) {
-            Response::At(ready, read) if !client.is_outside() && !transfers.side.is_bus_open() => {
+            Response::At(ready, read) if !client.port.is_outside && !transfers.side.is_bus_open() => {
                 _ = channel.put_on_bus(transfers, client, Read { first: ready, ..read }, false, observed);
             }
             Response::At(ready, read) => {
@@ -317,7 +316,7 @@ impl Reads {
         while let Some((read, first)) = transfers.responder.take_answered(tag, now) {
             let read = Read { first, ..read };
             let client = &clients[read.client];
-            if client.is_outside() || transfers.side.is_bus_open() {
+            if client.port.is_outside || transfers.side.is_bus_open() {
                 transfers.side.bus_queue.push_back(read);
             } else {
                 let last = self.put_on_bus(transfers, client, read, true, observed);

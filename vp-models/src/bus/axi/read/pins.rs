@@ -4,7 +4,6 @@
 //! outside determines when it takes one. Until then the time of the data behind it on the data bus is not
 //! known. Such reads wait in a queue for the bus, in the order in which the memory has served them.
 
-use super::super::arbiter::Client as _;
 use super::egress::Beat;
 use super::{Read, ReadSide, Reads};
 use crate::bus::axi::channel::{PendingAnswer, Transfers};
@@ -82,7 +81,7 @@ impl Reads {
         now: Time,
     ) {
         // A master outside takes its data at its pins; whose it is shows in its place.
-        let place = match client.is_outside() {
+        let place = match client.port.is_outside {
             true => self.partners.generation().into(),
             false => client.reserve(&burst),
         };
@@ -105,7 +104,7 @@ impl Reads {
             }
             let Some((read, beat)) = memory.take_data(now) else { continue };
             let client = &clients[read.client];
-            if client.is_outside() {
+            if client.port.is_outside {
                 transfers.side.bus_free = now + self.config.period;
                 if let Some(master) = self.partners.master_of(read.place as u32) {
                     let is_last = read.taken == read.burst.beats;
@@ -160,12 +159,12 @@ impl Reads {
         for OpenRead { burst, requested, first, client: number, place, taken, .. } in memory.take_reads() {
             let client = &clients[number];
             client.refuse(&burst, why, now, observed);
-            let master = client.is_outside().then(|| self.partners.master_of(place as u32)).flatten();
+            let master = client.port.is_outside.then(|| self.partners.master_of(place as u32)).flatten();
             for beat in taken..burst.beats {
                 if let Some(master) = &master {
                     let zeros = Bytes::from(vec![0; self.config.beat_bytes as usize]);
                     master.send_data(now, burst.id as u16, zeros, (beat + 1 == burst.beats, true));
-                } else if !client.is_outside() {
+                } else if !client.port.is_outside {
                     let (_, _, count) = of_beat(&burst, beat, self.config.beat_bytes);
                     self.let_pass(transfers, (number, client), count as u32, now);
                     transfers.count.close(1, now, now);
@@ -247,7 +246,7 @@ impl Reads {
             let start = transfers.side.bus_free();
             let Some(read) = transfers.side.bus_queue.front_mut() else { return Ok(Time::MAX) };
             let (start, client) = (read.first.max(start), &clients[read.client]);
-            let is_outside = client.is_outside();
+            let is_outside = client.port.is_outside;
             if is_outside && start > now {
                 return Ok(start);
             }

@@ -6,7 +6,6 @@
 
 mod pins;
 
-use super::arbiter::Client as _;
 use crate::bus::axi::channel::{Channel, Direction, PendingAnswer, Transfers};
 use crate::bus::axi::observed::Observed;
 use crate::bus::axi::pins::Arrived;
@@ -105,11 +104,11 @@ impl Direction for WriteSide {
         let (memory, faults) = (channel.partners.memory(), transfers.responder.faults());
         if let Some(faults) = faults.filter(|_| memory.is_some()) {
             faults.miss_at_pins(true, &burst);
-        } else if let Some(faults) = faults.filter(|_| client.is_outside()) {
+        } else if let Some(faults) = faults.filter(|_| client.port.is_outside) {
             faults.miss_of_master(&burst);
         }
         let mut stored = now + channel.config.period * u64::from(burst.beats - 1);
-        if client.is_outside() {
+        if client.port.is_outside {
             // Its data comes when it comes.
             stored = Time::MAX;
             transfers.pipeline.hold_bus(Time::MAX);
@@ -197,7 +196,7 @@ impl Writes {
             };
             write.answer = Some(stored).filter(|answer| !matches!(answer, Answer::Now(Ok(()))));
             // Of a master with a clock only the address can be held up.
-            let delay = match client.is_outside() {
+            let delay = match client.port.is_outside {
                 true => Time::ZERO,
                 false => transfers.responder.answer_delay(&burst),
             };
@@ -217,7 +216,7 @@ impl Writes {
         let beats = write.burst.beats;
         let acknowledged = transfers.side.acknowledge_at(ready, self.config.period, write);
         transfers.outstanding.close(acknowledged);
-        if !client.is_outside() {
+        if !client.port.is_outside {
             transfers.count.close_at(beats, acknowledged);
         }
     }
@@ -252,7 +251,7 @@ impl Writes {
                 client.refused.borrow_mut().get_or_insert(refused);
             }
             observed.see(now, Stage::Response, true, granted, &burst);
-            if !client.is_outside() {
+            if !client.port.is_outside {
                 client.acknowledge();
             } else if let Some(master) = self.partners.master_of(generation) {
                 master.respond(now, burst.id as u16, is_refused);

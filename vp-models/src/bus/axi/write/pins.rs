@@ -1,6 +1,5 @@
 //! Writes where a partner with a clock is the memory or a master.
 
-use super::super::arbiter::Client as _;
 use super::{Moving, Write, WriteSide, Writes};
 use crate::bus::axi::channel::Transfers;
 use crate::bus::axi::pins::{Arrived, ManagerPins, SubordinatePins};
@@ -36,7 +35,7 @@ impl Writes {
         let (pins, client) = (&*master.pins, &clients[master.writer]);
         let due = pins.take_write_data(now);
         let open =
-            |moving: &&mut Moving| moving.stored == Time::MAX && clients[moving.write.client].is_outside();
+            |moving: &&mut Moving| moving.stored == Time::MAX && clients[moving.write.client].port.is_outside;
         if let Some(moving) = transfers.side.moving.back_mut().filter(open) {
             let is_its = moving.write.generation == self.partners.generation() && !pins.is_gone();
             let sender = Some(pins).filter(|_| is_its);
@@ -100,7 +99,7 @@ impl Writes {
         write.answer = why.map(|why| Answer::Now(Err(Unmapped { address, bytes, why: why.to_owned() })));
         write.acknowledged = now;
         transfers.outstanding.close(now);
-        if !clients[write.client].is_outside() {
+        if !clients[write.client].port.is_outside {
             transfers.count.close_at(write.burst.beats, now);
         }
         transfers.side.last_acknowledged = now;
