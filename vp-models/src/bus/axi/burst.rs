@@ -1,5 +1,7 @@
 //! Bursts, and how a range of bytes is cut into them.
 
+use super::AxiConfig;
+
 /// One AXI burst of incrementing addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Burst {
@@ -13,33 +15,15 @@ pub struct Burst {
     pub beats: u32,
 }
 
-/// Cuts `bytes` from `address` on into bursts of at most `burst_beats` beats of `beat_bytes`, none of which
-/// crosses a multiple of that size. Addresses wrap at 64 bits, as the DMAs' adders do.
-///
-/// Both sizes are powers of two, and their product at most 4 KiB, so no burst crosses a 4 KiB boundary
-/// (AXI specification, "Address structure").
-#[inline]
-pub fn bursts(
-    id: u32,
-    address: u64,
-    bytes: u32,
-    beat_bytes: u32,
-    burst_beats: u32,
-) -> impl Iterator<Item = Burst> {
-    let beat_bits = beat_bytes.max(1).trailing_zeros();
-    let (beat, size) = (1 << beat_bits, (1 << beat_bits) << burst_beats.max(1).trailing_zeros());
-    let (mut at, mut left) = (address, u64::from(bytes));
-    std::iter::from_fn(move || {
-        if left == 0 {
-            return None;
-        }
-        let bytes = left.min(size - (at & (size - 1)));
-        let beats = ((at & (beat - 1)) + bytes + (beat - 1)) >> beat_bits;
-        let burst = Burst { id, address: at, bytes: bytes as u32, beats: beats as u32 };
-        at = at.wrapping_add(bytes);
-        left -= bytes;
-        Some(burst)
-    })
+impl Burst {
+    /// Returns the bytes of one of its beats: the first of them on the bus, the first in the burst, and how many they are.
+    pub(super) fn lanes(&self, beat: u32, beat_bytes: u32) -> (usize, usize, usize) {
+        let width = u64::from(beat_bytes);
+        let ahead = self.address % width;
+        let (start, end) = (u64::from(beat) * width, (u64::from(beat) + 1) * width);
+        let (from, to) = (start.max(ahead), end.min(ahead + u64::from(self.bytes)));
+        ((from - start) as usize, (from - ahead) as usize, to.saturating_sub(from) as usize)
+    }
 }
 
 /// Bytes that follow each other in memory and are still to be asked for.
@@ -49,7 +33,10 @@ pub(super) struct Run {
     pub(super) bytes: u32,
 }
 
-/// Rule by which an interface cuts bytes into bursts: see [`bursts`].
+/// Rule by which an interface cuts bytes into bursts: none is longer than a size, or crosses a multiple of it. Addresses wrap at 64 bits, as
+/// the DMAs' adders do.
+///
+/// The size is a power of two of at most 4 KiB, so no burst crosses a 4 KiB boundary (AXI specification, "Address structure").
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
     beat_bits: u32,
@@ -60,9 +47,16 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    pub(super) fn new(beat_bytes: u32, burst_beats: u32, addresses: u64) -> Cut {
-        let beat_bits = beat_bytes.max(1).trailing_zeros();
-        Cut { beat_bits, size: (1 << beat_bits) << burst_beats.max(1).trailing_zeros(), addresses }
+    /// The rule of an interface for bursts of at most so many beats.
+    pub(super) fn new(config: &AxiConfig, beats: u32) -> Cut {
+        let beat_bits = config.beat_bytes.max(1).trailing_zeros();
+        let size = (1 << beat_bits) << beats.max(1).trailing_zeros();
+        Cut { beat_bits, size, addresses: config.on_the_bus(u64::MAX) }
+    }
+
+    /// The same with addresses of 64 bits.
+    pub(super) fn past_the_bus(self) -> Cut {
+        Cut { addresses: u64::MAX, ..self }
     }
 
     /// Returns the number of bursts that a run takes.
@@ -92,12 +86,22 @@ impl Cut {
         let beats = ((address as u32 & beat) + bytes + beat) >> self.beat_bits;
         Burst { id, address, bytes, beats }
     }
+
+    /// Cuts a run into bursts.
+    pub(super) fn bursts(self, id: u32, mut run: Run) -> impl Iterator<Item = Burst> {
+        std::iter::from_fn(move || (run.bytes > 0).then(|| self.burst(id, &mut run)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bus::axi::interconnect::tests::config;
     use proptest::prelude::*;
+
+    fn cut(beat_bytes: u32, beats: u32) -> Cut {
+        Cut::new(&AxiConfig { beat_bytes, ..config(1) }, beats)
+    }
 
     proptest! {
         #[test]
@@ -106,7 +110,7 @@ mod tests {
         ) {
             let (beat, beats) = (1 << beat, 1 << beats);
             let mut at = address;
-            for burst in bursts(3, address, bytes, beat, beats) {
+            for burst in cut(beat, beats).bursts(3, Run { address, bytes }) {
                 prop_assert_eq!(burst.address, at);
                 prop_assert!((1..=beats).contains(&burst.beats));
                 let last = burst.address + u64::from(burst.bytes) - 1;
@@ -121,27 +125,31 @@ mod tests {
         fn a_run_is_cut_as_its_bursts_are(
             address in 0u64..100_000, bytes in 1u32..5_000, beat in 2u32..7, beats in 0u32..5, head in 0usize..9,
         ) {
-            let cut = Cut::new(1 << beat, 1 << beats, u64::MAX);
+            let cut = cut(1 << beat, 1 << beats);
             let mut rest = Run { address, bytes };
-            let expected: Vec<Burst> = bursts(3, address, bytes, 1 << beat, 1 << beats).collect();
+            let expected: Vec<Burst> = cut.bursts(3, rest).collect();
             prop_assert_eq!(cut.count(rest), expected.len());
-            let mut first = cut.split(&mut rest, head);
-            let mut found = Vec::new();
-            while first.bytes > 0 {
-                found.push(cut.burst(3, &mut first));
-            }
-            prop_assert_eq!(found.len(), head.min(expected.len()));
-            while rest.bytes > 0 {
-                found.push(cut.burst(3, &mut rest));
-            }
+            let first = cut.split(&mut rest, head);
+            prop_assert_eq!(cut.bursts(3, first).count(), head.min(expected.len()));
+            let found: Vec<Burst> = cut.bursts(3, first).chain(cut.bursts(3, rest)).collect();
             prop_assert_eq!(found, expected);
         }
     }
 
     #[test]
+    fn a_burst_has_its_bytes_on_their_lanes() {
+        let burst = Burst { id: 0, address: 0x120, bytes: 96, beats: 2 };
+        assert_eq!(burst.lanes(0, 64), (32, 0, 32));
+        assert_eq!(burst.lanes(1, 64), (0, 32, 64));
+        let burst = Burst { id: 0, address: 0x100, bytes: 32, beats: 1 };
+        assert_eq!(burst.lanes(0, 64), (0, 0, 32));
+    }
+
+    #[test]
     fn addresses_wrap_at_the_end_of_the_address_space() {
+        let run = Run { address: u64::MAX - 11, bytes: 20 };
         let cut: Vec<(u64, u32)> =
-            bursts(0, u64::MAX - 11, 20, 8, 4).map(|burst| (burst.address, burst.bytes)).collect();
+            cut(8, 4).bursts(0, run).map(|burst| (burst.address, burst.bytes)).collect();
         assert_eq!(cut, [(u64::MAX - 11, 12), (0, 8)]);
     }
 }

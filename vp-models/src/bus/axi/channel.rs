@@ -34,6 +34,9 @@ pub(super) trait Direction: Sized {
     /// Returns the clients whose next burst can be chosen at `now`, and the time at which the first one of these or of others can.
     fn requests(channel: &Channel<Self>, clients: &[Rc<Self::Client>], now: Time) -> (Clients, Time);
 
+    /// Returns the number of beats that a client is granted at once, at most: more than those of a burst go on as several.
+    fn most_granted(config: &AxiConfig) -> u32;
+
     /// Takes what a client is granted now, a burst or several at once.
     fn grant(channel: &Channel<Self>, client: &Self::Client, now: Time) -> Burst;
 
@@ -54,6 +57,8 @@ pub(super) trait Direction: Sized {
 /// One direction of an interface.
 pub(super) struct Channel<D: Direction> {
     pub(super) config: AxiConfig,
+    /// Rule by which a grant of several bursts is cut into these.
+    cut: Cut,
     pub(super) target: Rc<dyn AxiTarget>,
     pub(super) arbiter: Arbiter<D::Client>,
     pub(super) partners: Rc<Partners>,
@@ -103,6 +108,7 @@ impl<D: Direction> Channel<D> {
         };
         Channel {
             config: config.clone(),
+            cut: Cut::new(config, config.burst_beats),
             target,
             arbiter: Arbiter::new(),
             partners: partners.clone(),
@@ -214,8 +220,8 @@ impl<D: Direction> Channel<D> {
                 let client = &*clients[number];
                 let granted = D::grant(self, client, now);
                 let whole = Run { address: granted.address, bytes: granted.bytes };
-                let has_bursts = !D::WRITE && self.config.transaction_beats > self.config.burst_beats;
-                match has_bursts && !client.port().is_outside {
+                let is_block = D::most_granted(&self.config) > self.config.burst_beats;
+                match is_block && !client.port().is_outside {
                     true => (number, self.split(transfers, number, client, whole)),
                     false => (number, granted),
                 }
@@ -230,9 +236,7 @@ impl<D: Direction> Channel<D> {
 
     /// Takes the first burst off what a client was granted, and leaves the rest.
     fn split(&self, transfers: &mut Transfers<D>, number: usize, client: &D::Client, mut rest: Run) -> Burst {
-        let AxiConfig { beat_bytes, burst_beats, .. } = self.config;
-        let cut = Cut::new(beat_bytes, burst_beats, self.config.on_the_bus(u64::MAX));
-        let burst = cut.burst(client.port().id, &mut rest);
+        let burst = self.cut.burst(client.port().id, &mut rest);
         transfers.granted = (rest.bytes > 0).then_some((number, rest));
         burst
     }
@@ -242,7 +246,7 @@ impl<D: Direction> Channel<D> {
         at: &mut Checkpoint<'_>,
         side: impl FnOnce(&mut D, &mut Checkpoint<'_>) -> Result<(), CheckpointError>,
     ) -> Result<(), CheckpointError> {
-        let Channel { config: _, target: _, arbiter, partners, transfers } = self;
+        let Channel { config: _, cut: _, target: _, arbiter, partners, transfers } = self;
         at.at_rest(
             !partners.is_any() && !arbiter.clients().iter().any(|client| client.port().is_outside),
             "a partner is, or was since the last reset, at its pins",

@@ -51,7 +51,7 @@ mod write_gathering;
 mod write_path;
 mod write_stream;
 
-pub use burst::{Burst, bursts};
+pub use burst::Burst;
 pub use intake::{BeatConsumer, IntakeStage};
 pub use interconnect::Interconnect;
 pub(crate) use latency::LatencySource;

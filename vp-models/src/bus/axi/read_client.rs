@@ -4,7 +4,6 @@ use super::arbiter::{ArbiterPort, Client};
 use super::burst::{Cut, Run};
 use super::bytes::Bytes;
 use super::intake::{BeatConsumer, Intake};
-use super::pins::of_beat;
 use super::realigner::Realigner;
 use super::request_registers::RequestRegisters;
 use super::request_watch::RequestWatch;
@@ -95,7 +94,7 @@ pub(super) struct ReadClient {
     pub(super) port: ArbiterPort,
     beat_bytes: u32,
     /// Rule by which requests are cut into what the arbiter grants at once.
-    cut: Cut,
+    pub(super) cut: Cut,
     period: Time,
     pub(super) kind: ReadKind,
     /// Runs of bytes that wait for the arbiter.
@@ -136,7 +135,7 @@ impl ReadClient {
             name: name.into(),
             port: ArbiterPort::new(id, matches!(kind, ReadKind::Outside { .. })),
             beat_bytes: config.beat_bytes,
-            cut: Cut::new(config.beat_bytes, config.transaction_beats, config.on_the_bus(u64::MAX)),
+            cut: Cut::new(config, config.transaction_beats),
             period: config.period,
             kind,
             queue: RefCell::default(),
@@ -149,17 +148,6 @@ impl ReadClient {
             awaited_bytes: Cell::new(0),
             refused: RefCell::default(),
         }
-    }
-
-    /// The bursts of a read.
-    pub(super) fn bursts(&self, address: u64, bytes: u32) -> impl Iterator<Item = Burst> + use<> {
-        let (id, cut, mut run) = (self.port.id, self.cut, Run { address, bytes });
-        std::iter::from_fn(move || (run.bytes > 0).then(|| cut.burst(id, &mut run)))
-    }
-
-    /// Returns the number of bursts of a read.
-    pub(super) fn count_bursts(&self, address: u64, bytes: u32) -> usize {
-        self.cut.count(Run { address, bytes })
     }
 
     pub(super) fn set_taker(&self, taker: Option<Rc<dyn BeatConsumer>>) {
@@ -421,7 +409,7 @@ impl ReadClient {
     #[inline]
     pub(super) fn beats(&self, burst: &Burst) -> impl ExactSizeIterator<Item = u32> + use<> {
         let (burst, width) = (*burst, self.beat_bytes);
-        (0..burst.beats).map(move |beat| of_beat(&burst, beat, width).2 as u32)
+        (0..burst.beats).map(move |beat| burst.lanes(beat, width).2 as u32)
     }
 
     /// Delivers a beat that is on the bus at `due`, or was before `now`.

@@ -1,5 +1,6 @@
 //! The memory as an engine's read DMA sees it: bytes in the order of the requests.
 
+use super::burst::Run;
 use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{ReadClient, ReadKind, Requester};
 use super::realigner::Realigner;
@@ -155,13 +156,14 @@ impl ReadStream {
         let now = self.sim.now();
         let possible = if self.requested.get() == now { Time::ZERO } else { now };
         self.client.begin_request(bytes);
-        let count = self.client.count_bursts(address, bytes);
+        let (cut, run) = (self.client.cut, Run { address, bytes });
+        let count = cut.count(run);
         if count > 0 {
             let possible = Possible { at: possible, ..Possible::default() };
             self.client.on_registers(|registers| registers.request(possible, count, self.counter.get()));
         }
         let mut asked = 0;
-        for burst in self.client.bursts(address, bytes) {
+        for burst in cut.bursts(self.client.port.id, run) {
             let room = room_of(asked..asked + burst.bytes, bytes, self.entry());
             asked += burst.bytes;
             self.room(room, place).await;

@@ -37,7 +37,7 @@ impl RequestWatch {
         let registers = RequestRegisters::new(axi.period, axi.request_registers, places);
         let state = State { registers, beats: VecDeque::new(), done: Time::ZERO, outstanding: Time::ZERO };
         Rc::new(RequestWatch {
-            cut: Cut::new(axi.beat_bytes, axi.transaction_beats, axi.on_the_bus(u64::MAX)),
+            cut: Cut::new(axi, axi.transaction_beats),
             beat_bytes: axi.beat_bytes,
             is_realigned: axi.realigns_reads,
             around,

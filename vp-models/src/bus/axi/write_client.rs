@@ -1,6 +1,7 @@
 //! A write client as its memory interface sees it: complete bursts, when they come, and their data.
 
 use super::arbiter::{ArbiterPort, Client};
+use super::burst::Run;
 use super::bytes::Bytes;
 use super::write_gathering::WriteGatherer;
 use super::write_path::WritePath;
@@ -153,11 +154,11 @@ impl WriteClient {
 
     // What the engine's side does.
 
-    /// Announces the bursts of a line of so many bytes at `address`.
-    pub(super) fn begin_line(&self, address: u64, bytes: u32, bursts: impl Iterator<Item = Burst>) {
+    /// Announces the bursts of a line.
+    pub(super) fn begin_line(&self, line: Run, bursts: impl Iterator<Item = Burst>) {
         self.planned.borrow_mut().extend(bursts);
         if let WriteKind::Gatherer(gatherer) = &self.kind {
-            gatherer.borrow_mut().begin_line(address, bytes);
+            gatherer.borrow_mut().begin_line(line.address, line.bytes);
         }
         if let Some(path) = self.path() {
             path.borrow_mut().begin_line();

@@ -1,8 +1,9 @@
 //! The memory as an engine's write DMA sees it: lines that are filled piece by piece.
 
+use super::burst::{Cut, Run};
 use super::write_client::{WriteClient, WriteKind};
 use super::write_path::{Begin, WritePath, WritePathConfig};
-use super::{Interconnect, Unmapped, bursts};
+use super::{Interconnect, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -45,9 +46,9 @@ impl WriteStream {
     /// Announces that the next `bytes` put go to `address` on.
     pub fn line(&self, address: u64, bytes: u32) {
         let axi = self.interconnect.config();
-        let line =
-            bursts(self.client.port.id, axi.on_the_bus(address), bytes, axi.beat_bytes, axi.burst_beats);
-        self.client.begin_line(axi.on_the_bus(address), bytes, line);
+        let run = Run { address: axi.on_the_bus(address), bytes };
+        let cut = Cut::new(axi, axi.burst_beats).past_the_bus();
+        self.client.begin_line(run, cut.bursts(self.client.port.id, run));
     }
 
     /// Puts the next piece into the announced bursts. The bursts that it completes are sent at `due`, and not

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
 
-use super::{AxiChannel, AxiEvent, AxiSink, AxiViolation, Driven, of_beat};
+use super::{AxiChannel, AxiEvent, AxiSink, AxiViolation, Driven};
 use crate::bus::axi::{AxiConfig, Burst};
 
 /// A read whose data is not complete.
@@ -142,7 +142,7 @@ impl ManagerPins {
         self.write_address(now, burst);
         for beat in 0..burst.beats {
             let at = now + self.period * u64::from(beat);
-            let (lane, from, count) = of_beat(burst, beat, self.width);
+            let (lane, from, count) = burst.lanes(beat, self.width);
             let mut bytes = BytesMut::zeroed(self.width as usize);
             bytes[lane..lane + count].copy_from_slice(&data[from..from + count]);
             let strobes = (u64::MAX >> (64 - count.clamp(1, 64))) << lane;

@@ -22,8 +22,6 @@ use serde::{Deserialize, Serialize};
 use vp_core::Time;
 use vp_types::AxiChannel;
 
-use super::Burst;
-
 /// Something that one side of an AXI interface drives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AxiEvent {
@@ -185,28 +183,9 @@ fn check_burst(channel: AxiChannel, address: u64, beats: u16, width: u32) -> Res
     Ok(())
 }
 
-/// The bytes of a burst that are in one of its beats: from where on within the beat, from where on in the burst, and how
-/// many.
-pub(super) fn of_beat(burst: &Burst, beat: u32, width: u32) -> (usize, usize, usize) {
-    let width = u64::from(width);
-    let ahead = burst.address % width;
-    let (start, end) = (u64::from(beat) * width, (u64::from(beat) + 1) * width);
-    let (from, to) = (start.max(ahead), end.min(ahead + u64::from(burst.bytes)));
-    ((from - start) as usize, (from - ahead) as usize, to.saturating_sub(from) as usize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_burst_has_its_bytes_on_their_lanes() {
-        let burst = Burst { id: 0, address: 0x120, bytes: 96, beats: 2 };
-        assert_eq!(of_beat(&burst, 0, 64), (32, 0, 32));
-        assert_eq!(of_beat(&burst, 1, 64), (0, 32, 64));
-        let burst = Burst { id: 0, address: 0x100, bytes: 32, beats: 1 };
-        assert_eq!(of_beat(&burst, 0, 64), (0, 0, 32));
-    }
 
     #[test]
     fn bursts_that_axi_has_not_are_refused() {

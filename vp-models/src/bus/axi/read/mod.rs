@@ -13,7 +13,7 @@ use crate::bus::axi::observed::Observed;
 use crate::bus::axi::read_client::ReadClient;
 use crate::bus::axi::responder::Response;
 use crate::bus::axi::turn::Clients;
-use crate::bus::axi::{Answer, Burst};
+use crate::bus::axi::{Answer, AxiConfig, Burst};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use egress::{Beat, Egress};
 use pins::Driving;
@@ -77,6 +77,10 @@ impl Direction for ReadSide {
     fn requests(channel: &Reads, _: &[Rc<ReadClient>], _: Time) -> (Clients, Time) {
         let requesting = channel.arbiter.requesting();
         (requesting, if requesting == 0 { Time::MAX } else { Time::ZERO })
+    }
+
+    fn most_granted(config: &AxiConfig) -> u32 {
+        config.transaction_beats
     }
 
     #[inline]

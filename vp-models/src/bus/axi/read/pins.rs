@@ -8,7 +8,7 @@ use super::egress::Beat;
 use super::{Read, ReadSide, Reads};
 use crate::bus::axi::channel::{PendingAnswer, Transfers};
 use crate::bus::axi::observed::Observed;
-use crate::bus::axi::pins::{ManagerPins, OpenRead, SubordinatePins, of_beat};
+use crate::bus::axi::pins::{ManagerPins, OpenRead, SubordinatePins};
 use crate::bus::axi::read_client::ReadClient;
 use crate::bus::axi::target::take_answer;
 use crate::bus::axi::{Burst, Unmapped};
@@ -111,7 +111,7 @@ impl Reads {
                     master.send_data(now, beat.id, beat.data, (is_last, beat.error));
                 }
             } else {
-                let (lane, from, count) = of_beat(&read.burst, read.taken - 1, self.config.beat_bytes);
+                let (lane, from, count) = read.burst.lanes(read.taken - 1, self.config.beat_bytes);
                 if beat.error {
                     client.refuse(&read.burst, "the memory answered an error", now, observed);
                 } else {
@@ -165,7 +165,7 @@ impl Reads {
                     let zeros = Bytes::from(vec![0; self.config.beat_bytes as usize]);
                     master.send_data(now, burst.id as u16, zeros, (beat + 1 == burst.beats, true));
                 } else if !client.port.is_outside {
-                    let (_, _, count) = of_beat(&burst, beat, self.config.beat_bytes);
+                    let (_, _, count) = burst.lanes(beat, self.config.beat_bytes);
                     self.let_pass(transfers, (number, client), count as u32, now);
                     transfers.count.close(1, now, now);
                 }

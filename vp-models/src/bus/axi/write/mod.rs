@@ -13,7 +13,7 @@ use crate::bus::axi::responder::Response;
 use crate::bus::axi::target::take_answer;
 use crate::bus::axi::turn::Clients;
 use crate::bus::axi::write_client::WriteClient;
-use crate::bus::axi::{Answer, Burst};
+use crate::bus::axi::{Answer, AxiConfig, Burst};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -80,6 +80,10 @@ impl Direction for WriteSide {
             }
         }
         (requesting, first)
+    }
+
+    fn most_granted(config: &AxiConfig) -> u32 {
+        config.burst_beats
     }
 
     fn grant(_: &Writes, client: &WriteClient, now: Time) -> Burst {
