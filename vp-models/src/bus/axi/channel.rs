@@ -31,27 +31,20 @@ pub(super) trait Direction: Sized {
     /// A burst that the memory has, as the channel keeps it.
     type Kept;
 
-    /// Returns the clients whose next burst can be chosen at `now`, and the time at which the first one of these or of others can.
-    fn requests(channel: &Channel<Self>, clients: &[Rc<Self::Client>], now: Time) -> (Clients, Time);
+    /// Returns the clients whose next burst can be chosen now, and the time at which the first one of these or of others can.
+    fn requests(step: &Step<'_, Self>) -> (Clients, Time);
 
     /// Returns the number of beats that a client is granted at once, at most: more than those of a burst go on as several.
     fn most_granted(config: &AxiConfig) -> u32;
 
     /// Takes what a client is granted now, a burst or several at once.
-    fn grant(channel: &Channel<Self>, client: &Self::Client, now: Time) -> Burst;
+    fn grant(step: &Step<'_, Self>, client: &Self::Client) -> Burst;
 
     /// Number of cycles for which a burst occupies the way from the arbiter on.
     fn cycles(burst: &Burst) -> u32;
 
-    /// Puts an address on AR or AW now.
-    fn issue(
-        channel: &Channel<Self>,
-        transfers: &mut Transfers<Self>,
-        client: (usize, &Self::Client),
-        burst: Burst,
-        now: Time,
-        observed: &Observed,
-    );
+    /// Puts the address of a client's burst on AR or AW now.
+    fn issue(step: &mut Step<'_, Self>, client: usize, burst: Burst);
 }
 
 /// One direction of an interface.
@@ -63,6 +56,16 @@ pub(super) struct Channel<D: Direction> {
     pub(super) arbiter: Arbiter<D::Client>,
     pub(super) partners: Rc<Partners>,
     pub(super) transfers: RefCell<Transfers<D>>,
+}
+
+/// Step of a channel: what it works on, and the time.
+pub(super) struct Step<'a, D: Direction> {
+    pub(super) channel: &'a Channel<D>,
+    pub(super) transfers: &'a mut Transfers<D>,
+    /// Clients by their numbers.
+    pub(super) clients: &'a [Rc<D::Client>],
+    pub(super) observed: &'a Observed,
+    pub(super) now: Time,
 }
 
 /// The bursts behind the arbiter.
@@ -116,6 +119,12 @@ impl<D: Direction> Channel<D> {
         }
     }
 
+    /// Does something of what is due at `now`.
+    pub(super) fn at<T>(&self, now: Time, observed: &Observed, act: impl FnOnce(&mut Step<'_, D>) -> T) -> T {
+        let (clients, transfers) = (self.arbiter.clients(), &mut *self.transfers.borrow_mut());
+        act(&mut Step { channel: self, transfers, clients: &clients, observed, now })
+    }
+
     /// Has faults strike from now on.
     pub(super) fn set_faults(&self, faults: Rc<BurstFaults>) {
         self.transfers.borrow_mut().responder.set_faults(faults);
@@ -138,109 +147,6 @@ impl<D: Direction> Channel<D> {
         self.arbiter.clear_requesting(number);
     }
 
-    /// Time from which on the memory takes another address.
-    #[inline]
-    pub(super) fn memory_room(&self, transfers: &Transfers<D>, now: Time) -> Time {
-        let room = transfers.responder.room().max(transfers.outstanding.room());
-        match self.partners.memory() {
-            Some(pins) => room.max(pins.room(D::WRITE, now)),
-            None => room,
-        }
-    }
-
-    /// Time from which on an address of a master outside is taken.
-    pub(super) fn room(&self, transfers: &Transfers<D>, now: Time) -> Time {
-        transfers.pipeline.room().max(self.memory_room(transfers, now))
-    }
-
-    /// Returns the time at which the arbiter can choose a burst, or one that is chosen can move on.
-    #[inline]
-    pub(super) fn next_advance(
-        &self,
-        transfers: &Transfers<D>,
-        clients: &[Rc<D::Client>],
-        now: Time,
-    ) -> Time {
-        let asked = match transfers.granted {
-            Some(_) => Time::ZERO,
-            None => D::requests(self, clients, now).1,
-        };
-        let choice = asked.max(transfers.pipeline.room());
-        choice.min(transfers.next_count()).min(self.next_issue(transfers, now))
-    }
-
-    /// Returns the time at which the next address can be on the bus, as far as that is chosen and counted.
-    #[inline]
-    fn next_issue(&self, transfers: &Transfers<D>, now: Time) -> Time {
-        match transfers.pipeline.counted() {
-            None => Time::MAX,
-            Some((Chosen { client: None, .. }, free)) => free,
-            Some((_, free)) => free.max(self.memory_room(transfers, now)),
-        }
-    }
-
-    /// Chooses a burst, counts one, and puts one on the bus, as far as they can move now. Tells if one has.
-    #[inline]
-    pub(super) fn advance_pipeline(
-        &self,
-        transfers: &mut Transfers<D>,
-        clients: &[Rc<D::Client>],
-        now: Time,
-        observed: &Observed,
-    ) -> bool {
-        let mut has_moved = self.choose(transfers, clients, now);
-        if transfers.next_count() <= now {
-            transfers.count_next(now);
-            has_moved = true;
-        }
-        if self.next_issue(transfers, now) <= now
-            && let Some((&Chosen { client, burst, .. }, _)) = transfers.pipeline.counted()
-            && (client.is_none() || transfers.responder.admits(&burst, now))
-        {
-            transfers.pipeline.issue(now);
-            if let Some(number) = client {
-                D::issue(self, transfers, (number, &clients[number]), burst, now, observed);
-            }
-            has_moved = true;
-        }
-        has_moved
-    }
-
-    /// Has the arbiter choose, if a client asks and there is a place; what it grants at once goes on burst by burst.
-    #[inline]
-    fn choose(&self, transfers: &mut Transfers<D>, clients: &[Rc<D::Client>], now: Time) -> bool {
-        if transfers.pipeline.room() > now {
-            return false;
-        }
-        let (number, burst) = match transfers.granted.take() {
-            Some((number, rest)) => (number, self.split(transfers, number, &clients[number], rest)),
-            None => {
-                let (requesting, _) = D::requests(self, clients, now);
-                let Some(number) = self.arbiter.grant(requesting, clients) else { return false };
-                let client = &*clients[number];
-                let granted = D::grant(self, client, now);
-                let whole = Run { address: granted.address, bytes: granted.bytes };
-                let is_block = D::most_granted(&self.config) > self.config.burst_beats;
-                match is_block && !client.port().is_outside {
-                    true => (number, self.split(transfers, number, client, whole)),
-                    false => (number, granted),
-                }
-            }
-        };
-        // What the device counts is its own, and nothing of another master's.
-        let counted = if clients[number].port().is_outside { 0 } else { burst.beats };
-        let chosen = Chosen { client: Some(number), burst, counted, cycles: D::cycles(&burst) };
-        transfers.pipeline.choose(chosen, now);
-        true
-    }
-
-    /// Takes the first burst off what a client was granted, and leaves the rest.
-    fn split(&self, transfers: &mut Transfers<D>, number: usize, client: &D::Client, mut rest: Run) -> Burst {
-        let burst = self.cut.burst(client.port().id, &mut rest);
-        transfers.granted = (rest.bytes > 0).then_some((number, rest));
-        burst
-    }
-
     pub(super) fn checkpoint(
         &self,
         at: &mut Checkpoint<'_>,
@@ -260,6 +166,100 @@ impl<D: Direction> Channel<D> {
         outstanding.checkpoint(at)?;
         responder.checkpoint(at)?;
         side(own, at)
+    }
+}
+
+impl<D: Direction> Step<'_, D> {
+    /// Time from which on the memory takes another address.
+    #[inline]
+    pub(super) fn memory_room(&self) -> Time {
+        let room = self.transfers.responder.room().max(self.transfers.outstanding.room());
+        match self.channel.partners.memory() {
+            Some(pins) => room.max(pins.room(D::WRITE, self.now)),
+            None => room,
+        }
+    }
+
+    /// Time from which on an address of a master outside is taken.
+    pub(super) fn room(&self) -> Time {
+        self.transfers.pipeline.room().max(self.memory_room())
+    }
+
+    /// Returns the time at which the arbiter can choose a burst, or one that is chosen can move on.
+    #[inline]
+    pub(super) fn next_advance(&self) -> Time {
+        let asked = match self.transfers.granted {
+            Some(_) => Time::ZERO,
+            None => D::requests(self).1,
+        };
+        let choice = asked.max(self.transfers.pipeline.room());
+        choice.min(self.transfers.next_count()).min(self.next_issue())
+    }
+
+    /// Returns the time at which the next address can be on the bus, as far as that is chosen and counted.
+    #[inline]
+    fn next_issue(&self) -> Time {
+        match self.transfers.pipeline.counted() {
+            None => Time::MAX,
+            Some((Chosen { client: None, .. }, free)) => free,
+            Some((_, free)) => free.max(self.memory_room()),
+        }
+    }
+
+    /// Chooses a burst, counts one, and puts one on the bus, as far as they can move now. Tells if one has.
+    #[inline]
+    pub(super) fn advance_pipeline(&mut self) -> bool {
+        let mut has_moved = self.choose();
+        if self.transfers.next_count() <= self.now {
+            self.transfers.count_next(self.now);
+            has_moved = true;
+        }
+        if self.next_issue() <= self.now
+            && let Some((&Chosen { client, burst, .. }, _)) = self.transfers.pipeline.counted()
+            && (client.is_none() || self.transfers.responder.admits(&burst, self.now))
+        {
+            self.transfers.pipeline.issue(self.now);
+            if let Some(number) = client {
+                D::issue(self, number, burst);
+            }
+            has_moved = true;
+        }
+        has_moved
+    }
+
+    /// Has the arbiter choose, if a client asks and there is a place; what it grants at once goes on burst by burst.
+    #[inline]
+    fn choose(&mut self) -> bool {
+        if self.transfers.pipeline.room() > self.now {
+            return false;
+        }
+        let (number, burst) = match self.transfers.granted.take() {
+            Some((number, rest)) => (number, self.split(number, rest)),
+            None => {
+                let (requesting, _) = D::requests(self);
+                let Some(number) = self.channel.arbiter.grant(requesting, self.clients) else { return false };
+                let client = &*self.clients[number];
+                let granted = D::grant(self, client);
+                let whole = Run { address: granted.address, bytes: granted.bytes };
+                let is_block = D::most_granted(&self.channel.config) > self.channel.config.burst_beats;
+                match is_block && !client.port().is_outside {
+                    true => (number, self.split(number, whole)),
+                    false => (number, granted),
+                }
+            }
+        };
+        // What the device counts is its own, and nothing of another master's.
+        let counted = if self.clients[number].port().is_outside { 0 } else { burst.beats };
+        let chosen = Chosen { client: Some(number), burst, counted, cycles: D::cycles(&burst) };
+        self.transfers.pipeline.choose(chosen, self.now);
+        true
+    }
+
+    /// Takes the first burst off what a client was granted, and leaves the rest.
+    fn split(&mut self, number: usize, mut rest: Run) -> Burst {
+        let burst = self.channel.cut.burst(self.clients[number].port().id, &mut rest);
+        self.transfers.granted = (rest.bytes > 0).then_some((number, rest));
+        burst
     }
 }
 

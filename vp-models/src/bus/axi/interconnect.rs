@@ -105,9 +105,9 @@ impl Interconnect {
                 let Some(this) = this.upgrade() else { return };
                 let now = this.config.edge_from(this.sim.now());
                 if write {
-                    this.writes.served(tag, now);
+                    this.writes.at(now, &this.observed, |step| step.served(tag));
                 } else {
-                    this.reads.served(tag, now, &this.observed);
+                    this.reads.at(now, &this.observed, |step| step.served(tag));
                 }
                 this.wake(direction, now);
             }),
@@ -226,8 +226,8 @@ impl Interconnect {
         };
         if let Some(before) = self.partners.set_memory(pins) {
             let now = self.sim.now();
-            self.reads.end_at_pins(&before, why, now, &self.observed);
-            self.writes.end_at_pins(why, now);
+            self.reads.at(now, &self.observed, |step| step.end_at_pins(&before, why));
+            self.writes.at(now, &self.observed, |step| step.end_at_pins(why));
         }
         self.wake_both();
     }
@@ -341,11 +341,11 @@ impl Interconnect {
         if self.due[READS].get() <= now {
             let writes = self.due[WRITES].get();
             let advance = |next| next < writes && self.advance(next);
-            self.due[READS].set(self.reads.step(now, advance, &self.observed)?);
+            self.due[READS].set(self.reads.at(now, &self.observed, |step| step.run(advance))?);
         }
         let now = self.sim.now();
         if self.due[WRITES].get() <= now {
-            self.due[WRITES].set(self.writes.step(now, &self.observed)?);
+            self.due[WRITES].set(self.writes.at(now, &self.observed, |step| step.run())?);
         }
         Ok(())
     }

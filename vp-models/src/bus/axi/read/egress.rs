@@ -27,9 +27,9 @@ const FIFO: usize = 4;
 /// Beats in a row that a client is granted, at most (`wt*`).
 const WEIGHT: u32 = 255;
 
-/// Step of a beat.
+/// A beat that has moved on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Moved {
     /// The next beat for R is there at `at`.
     OnBus { beat: Beat, at: Time },
     /// A beat is handed to its client at `at`.
@@ -119,13 +119,13 @@ impl Egress {
         self.waiting.push_back((from, beat));
     }
 
-    /// Returns the next step, if it is known while nothing else comes to R before `horizon`.
-    pub(super) fn next(&mut self, horizon: Time, clients: &[Rc<ReadClient>]) -> Option<Step> {
+    /// Returns what moves next, if it is known while nothing else comes to R before `horizon`.
+    pub(super) fn next(&mut self, horizon: Time, clients: &[Rc<ReadClient>]) -> Option<Moved> {
         if let Some(&(from, beat)) = self.waiting.front()
             && self.fifos[beat.client].beats.len() < FIFO
         {
             self.waiting.pop_front();
-            return Some(Step::OnBus { beat, at: self.enter(beat, from) });
+            return Some(Moved::OnBus { beat, at: self.enter(beat, from) });
         }
         let (at, requesting) = self.next_grant(clients)?;
         if at >= self.known_until(horizon) {
@@ -140,7 +140,7 @@ impl Egress {
             self.held &= !(1 << client);
         }
         self.granted = at;
-        Some(Step::Granted { beat, at })
+        Some(Moved::Granted { beat, at })
     }
 
     /// Puts a beat on R, and through the pipe into its client's FIFO, which has room once a beat has left it; returns when it is on R.
@@ -241,12 +241,12 @@ mod tests {
                 clients_on_bus.push_back(client);
                 egress.push(Beat { client, read: None, bytes: 1 }, CYCLE * from);
             }
-            while let Some(step) = egress.next(CYCLE * (now + ahead), &clients) {
-                match step {
-                    Step::OnBus { at, .. } => {
+            while let Some(moved) = egress.next(CYCLE * (now + ahead), &clients) {
+                match moved {
+                    Moved::OnBus { at, .. } => {
                         on_bus.push((clients_on_bus.pop_front().unwrap(), at.cycles(CYCLE)));
                     }
-                    Step::Granted { beat: Beat { client, bytes, .. }, at } => {
+                    Moved::Granted { beat: Beat { client, bytes, .. }, at } => {
                         clients[client].take_beat(at, at, bytes);
                         granted.push((client, at.cycles(CYCLE)));
                     }

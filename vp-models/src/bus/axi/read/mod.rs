@@ -8,8 +8,7 @@ mod egress;
 mod pins;
 mod returning;
 
-use crate::bus::axi::channel::{Channel, Direction, PendingAnswer, Transfers};
-use crate::bus::axi::observed::Observed;
+use crate::bus::axi::channel::{Channel, Direction, PendingAnswer, Step};
 use crate::bus::axi::read_client::ReadClient;
 use crate::bus::axi::responder::Response;
 use crate::bus::axi::turn::Clients;
@@ -20,7 +19,6 @@ use pins::Driving;
 use returning::{Returning, close};
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 use vp_core::Time;
 use vp_core::observe::Stage;
 
@@ -74,8 +72,8 @@ impl Direction for ReadSide {
     type Kept = Read;
 
     #[inline]
-    fn requests(channel: &Reads, _: &[Rc<ReadClient>], _: Time) -> (Clients, Time) {
-        let requesting = channel.arbiter.requesting();
+    fn requests(step: &Step<'_, ReadSide>) -> (Clients, Time) {
+        let requesting = step.channel.arbiter.requesting();
         (requesting, if requesting == 0 { Time::MAX } else { Time::ZERO })
     }
 
@@ -84,10 +82,10 @@ impl Direction for ReadSide {
     }
 
     #[inline]
-    fn grant(channel: &Reads, client: &ReadClient, now: Time) -> Burst {
-        let granted = client.grant(now);
+    fn grant(step: &Step<'_, ReadSide>, client: &ReadClient) -> Burst {
+        let granted = client.grant(step.now);
         if !client.is_requesting() {
-            channel.arbiter.clear_requesting(client.port.number());
+            step.channel.arbiter.clear_requesting(client.port.number());
         }
         granted
     }
@@ -96,42 +94,11 @@ impl Direction for ReadSide {
         1
     }
 
-    fn issue(
-        channel: &Reads,
-        transfers: &mut Transfers<ReadSide>,
-        (number, client): (usize, &ReadClient),
-        burst: Burst,
-        now: Time,
-        observed: &Observed,
-    ) {
-        transfers.outstanding.add_open();
-        if let Some(memory) = channel.partners.memory() {
-            observed.see(now, Stage::Request, false, now, &burst);
-            if let Some(faults) = transfers.responder.faults() {
-                faults.miss_at_pins(false, &burst);
-            }
-            return channel.request_at_pins(&memory, (number, client), burst, now);
-        }
-        let delay = transfers.responder.answer_delay(&burst);
-        if delay == Time::MAX {
-            return observed.see(now, Stage::Request, false, now, &burst);
-        }
-        let (place, answer) = match client.port.is_outside {
-            true => (0, Some(channel.target.read(&burst))),
-            false => client.read(&*channel.target, &burst),
-        };
-        let (requested, first, last) = (now, Time::MAX, Time::MAX);
-        let generation = channel.partners.generation();
-        let read = Read { burst, client: number, requested, first, last, place, answer, generation };
-        match transfers.responder.request(&burst, now, delay, read) {
-            Response::At(ready, read) if !client.port.is_outside && !transfers.side.is_bus_open() => {
-                _ = channel.put_on_bus(transfers, client, Read { first: ready, ..read }, false, observed);
-            }
-            Response::At(ready, read) => {
-                observed.see(now, Stage::Request, false, now, &burst);
-                transfers.side.bus_queue.push_back(Read { first: ready, ..read });
-            }
-            Response::Open => observed.see(now, Stage::Request, false, now, &burst),
+    fn issue(step: &mut Step<'_, ReadSide>, client: usize, burst: Burst) {
+        step.transfers.outstanding.add_open();
+        match step.channel.partners.memory() {
+            Some(memory) => step.issue_at_pins(&memory, client, burst),
+            None => step.issue_to_memory(client, burst),
         }
     }
 }
@@ -215,60 +182,90 @@ impl ReadSide {
     }
 }
 
-impl Reads {
-    /// Adds a client to those whose requester has reads to come.
-    pub(super) fn start_generating(&self, client: usize) {
-        let generating = &self.transfers.borrow().side.generating;
-        generating.set(generating.get() | 1 << client);
-    }
-
+impl Step<'_, ReadSide> {
     /// Does all that is due by now, and then what is due next, as long as `advance` moves time on to that; returns the time of what is next.
-    pub(super) fn step(
-        &self,
-        mut now: Time,
-        advance: impl Fn(Time) -> bool,
-        observed: &Observed,
-    ) -> Result<Time, PendingAnswer> {
-        let clients = self.arbiter.clients();
-        let transfers = &mut *self.transfers.borrow_mut();
+    pub(super) fn run(&mut self, advance: impl Fn(Time) -> bool) -> Result<Time, PendingAnswer> {
         let mut made = Time::ZERO;
         loop {
-            self.step_pins(transfers, &clients, now, observed)?;
-            let mut data = self.return_data(transfers, &clients, now, observed)?;
-            if made <= now {
-                made = self.generate_reads(transfers, &clients, now);
+            self.step_pins()?;
+            let mut data = self.return_data()?;
+            if made <= self.now {
+                made = self.generate_reads();
             }
-            if self.advance_pipeline(transfers, &clients, now, observed) {
+            if self.advance_pipeline() {
                 // One address a cycle: no other follows now. But there is room for another request, and what was asked
                 // for may be back at once.
-                made = self.generate_reads(transfers, &clients, now);
-                data = self.return_data(transfers, &clients, now, observed)?;
+                made = self.generate_reads();
+                data = self.return_data()?;
             }
-            let at_pins = self.step_pins(transfers, &clients, now, observed)?;
-            let at_pins = at_pins.min(self.update_ready(transfers, &clients, now));
-            if self.partners.is_any() {
-                data = self.return_data(transfers, &clients, now, observed)?;
+            let at_pins = self.step_pins()?.min(self.update_ready());
+            if self.channel.partners.is_any() {
+                data = self.return_data()?;
             }
-            let next = self.next_advance(transfers, &clients, now).min(at_pins).min(made).min(data);
+            let next = self.next_advance().min(at_pins).min(made).min(data);
             if !advance(next) {
                 return Ok(next);
             }
-            now = next;
-            observed.report_many(now);
+            self.now = next;
+            self.observed.report_many(next);
         }
     }
 
+    /// A memory model has served a read; it goes on the bus when all earlier ones of its id have.
+    pub(super) fn served(&mut self, tag: u64) {
+        self.transfers.responder.served(tag);
+        while let Some((read, first)) = self.transfers.responder.take_answered(tag, self.now) {
+            let read = Read { first, ..read };
+            if self.waits_for_master(&read) {
+                self.transfers.side.bus_queue.push_back(read);
+            } else {
+                let last = self.put_on_bus(read, true);
+                self.transfers.responder.taken(last);
+            }
+        }
+    }
+
+    /// Requests a client's read from the memory behind the interface: its bytes now, and the time from which they can be on R.
+    fn issue_to_memory(&mut self, number: usize, burst: Burst) {
+        let (client, now) = (&self.clients[number], self.now);
+        let see = |step: &Self| step.observed.see(now, Stage::Request, false, now, &burst);
+        let delay = self.transfers.responder.answer_delay(&burst);
+        if delay == Time::MAX {
+            return see(self);
+        }
+        let (place, answer) = match client.port.is_outside {
+            true => (0, Some(self.channel.target.read(&burst))),
+            false => client.read(&*self.channel.target, &burst),
+        };
+        let (requested, first, last) = (now, Time::MAX, Time::MAX);
+        let generation = self.channel.partners.generation();
+        let read = Read { burst, client: number, requested, first, last, place, answer, generation };
+        match self.transfers.responder.request(&burst, now, delay, read) {
+            Response::Open => see(self),
+            Response::At(first, read) if self.waits_for_master(&read) => {
+                see(self);
+                self.transfers.side.bus_queue.push_back(Read { first, ..read });
+            }
+            Response::At(first, read) => _ = self.put_on_bus(Read { first, ..read }, false),
+        }
+    }
+
+    /// Returns true if a read waits for a master outside, which takes its data when it likes: that of its own, and that behind it.
+    fn waits_for_master(&self, read: &Read) -> bool {
+        self.clients[read.client].port.is_outside || self.transfers.side.is_bus_open()
+    }
+
     /// Queues the reads that are due of all requesters; returns the time of the next one.
-    fn generate_reads(&self, transfers: &Transfers<ReadSide>, clients: &[Rc<ReadClient>], now: Time) -> Time {
-        let generating = &transfers.side.generating;
+    fn generate_reads(&self) -> Time {
+        let generating = &self.transfers.side.generating;
         let (mut left, mut next) = (generating.get(), Time::MAX);
         while left != 0 {
             let number = left.trailing_zeros() as usize;
             left &= left - 1;
-            let client = &clients[number];
+            let client = &self.clients[number];
             let mut at = client.next_read();
-            if at <= now {
-                match client.generate_reads(now) {
+            if at <= self.now {
+                match client.generate_reads(self.now) {
                     Some(then) => at = then,
                     None => {
                         generating.set(generating.get() & !(1 << number));
@@ -276,7 +273,7 @@ impl Reads {
                     }
                 }
                 if client.is_requesting() {
-                    self.arbiter.set_requesting(number);
+                    self.channel.arbiter.set_requesting(number);
                 }
             }
             next = next.min(at);
@@ -286,47 +283,32 @@ impl Reads {
 
     /// Has the data of a read on the bus as soon as that is free, from its `first` on; returns when its last beat is, if that is known.
     /// `is_seen`: its request was seen.
-    fn put_on_bus(
-        &self,
-        transfers: &mut Transfers<ReadSide>,
-        client: &ReadClient,
-        mut read: Read,
-        is_seen: bool,
-        observed: &Observed,
-    ) -> Time {
-        let (side, period, beats) = (&mut transfers.side, self.config.period, read.burst.beats);
+    fn put_on_bus(&mut self, mut read: Read, is_seen: bool) -> Time {
+        let client = &self.clients[read.client];
+        let (side, period, beats) = (&mut self.transfers.side, self.channel.config.period, read.burst.beats);
         let (passed, first) = side.pass((read.client, client), client.beats(&read.burst), read.first, period);
         let Read { burst, requested, .. } = read;
         if passed == beats && read.answer.is_none() && side.returning.is_empty() {
             // All is known of it: nothing is left to do when its data is on the bus.
             let last = first + period * u64::from(beats - 1);
-            close(&Read { first, last, ..read }, &mut transfers.outstanding, &mut transfers.count);
-            observed.expect(requested, is_seen, first, last, &burst);
+            close(&Read { first, last, ..read }, &mut self.transfers.outstanding, &mut self.transfers.count);
+            self.observed.expect(requested, is_seen, first, last, &burst);
             client.deliver(&burst, first);
             return last;
         }
         if !is_seen {
-            observed.see(requested, Stage::Request, false, requested, &burst);
+            self.observed.see(requested, Stage::Request, false, requested, &burst);
         }
         read.first = first;
-        self.return_later(transfers, client, read, passed)
+        self.return_later(read, passed)
     }
+}
 
-    /// A memory model has served a read; it goes on the bus when all earlier ones of its id have.
-    pub(super) fn served(&self, tag: u64, now: Time, observed: &Observed) {
-        let clients = self.arbiter.clients();
-        let transfers = &mut *self.transfers.borrow_mut();
-        transfers.responder.served(tag);
-        while let Some((read, first)) = transfers.responder.take_answered(tag, now) {
-            let read = Read { first, ..read };
-            let client = &clients[read.client];
-            if client.port.is_outside || transfers.side.is_bus_open() {
-                transfers.side.bus_queue.push_back(read);
-            } else {
-                let last = self.put_on_bus(transfers, client, read, true, observed);
-                transfers.responder.taken(last);
-            }
-        }
+impl Reads {
+    /// Adds a client to those whose requester has reads to come.
+    pub(super) fn start_generating(&self, client: usize) {
+        let generating = &self.transfers.borrow().side.generating;
+        generating.set(generating.get() | 1 << client);
     }
 
     pub(super) fn checkpoint_reads(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {

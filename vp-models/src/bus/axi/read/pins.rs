@@ -5,16 +5,16 @@
 //! known. Such reads wait in a queue for the bus, in the order in which the memory has served them.
 
 use super::egress::Beat;
-use super::{Read, ReadSide, Reads};
-use crate::bus::axi::channel::{PendingAnswer, Transfers};
+use super::{Read, ReadSide};
+use crate::bus::axi::channel::{PendingAnswer, Step, Transfers};
 use crate::bus::axi::observed::Observed;
 use crate::bus::axi::pins::{ManagerPins, OpenRead, SubordinatePins};
 use crate::bus::axi::read_client::ReadClient;
 use crate::bus::axi::target::take_answer;
 use crate::bus::axi::{Burst, Unmapped};
 use bytes::Bytes;
-use std::rc::Rc;
 use vp_core::Time;
+use vp_core::observe::Stage;
 
 /// A read whose data a master outside is taking.
 pub(super) struct Driving {
@@ -26,152 +26,130 @@ pub(super) struct Driving {
     is_driven: bool,
 }
 
-impl Reads {
+impl Step<'_, ReadSide> {
     /// Does what is due at the pins; returns the time at which something is due next there.
     #[inline]
-    pub(super) fn step_pins(
-        &self,
-        transfers: &mut Transfers<ReadSide>,
-        clients: &[Rc<ReadClient>],
-        now: Time,
-        observed: &Observed,
-    ) -> Result<Time, PendingAnswer> {
-        if !self.partners.is_any() {
+    pub(super) fn step_pins(&mut self) -> Result<Time, PendingAnswer> {
+        if !self.channel.partners.is_any() {
             return Ok(Time::MAX);
         }
         let mut due = Time::MAX;
-        if let Some(memory) = self.partners.memory() {
-            due = self.take_data(&memory, transfers, clients, now, observed);
+        if let Some(memory) = self.channel.partners.memory() {
+            due = self.take_data(&memory);
         }
-        if let Some(master) = &*self.partners.master() {
-            due = due.min(self.drive_bus(&master.pins, transfers, clients, now, observed)?);
-            let client = &clients[master.reader];
+        if let Some(master) = &*self.channel.partners.master() {
+            due = due.min(self.drive_bus(&master.pins)?);
+            let client = &self.clients[master.reader];
             if !client.is_requesting()
-                && let Some(burst) = master.pins.take_read(now, self.room(transfers, now))
+                && let Some(burst) = master.pins.take_read(self.now, self.room())
             {
                 client.request_outside(burst);
-                self.arbiter.set_requesting(master.reader);
+                self.channel.arbiter.set_requesting(master.reader);
             }
         }
         Ok(due)
     }
 
     /// Drives ARREADY of a master outside for its next read; returns the time of the next update.
-    pub(super) fn update_ready(
-        &self,
-        transfers: &Transfers<ReadSide>,
-        clients: &[Rc<ReadClient>],
-        now: Time,
-    ) -> Time {
-        let master = self.partners.master();
+    pub(super) fn update_ready(&self) -> Time {
+        let master = self.channel.partners.master();
         let Some(master) = &*master else { return Time::MAX };
-        let is_taken = clients[master.reader].is_requesting();
-        let room = if is_taken { Time::MAX } else { self.room(transfers, now) };
-        master.pins.update_room(false, now, room)
+        let is_taken = self.clients[master.reader].is_requesting();
+        let room = if is_taken { Time::MAX } else { self.room() };
+        master.pins.update_room(false, self.now, room)
     }
 
     // A memory outside.
 
-    /// Requests a read from a memory outside: puts it on AR.
-    pub(super) fn request_at_pins(
-        &self,
-        memory: &ManagerPins,
-        (number, client): (usize, &ReadClient),
-        burst: Burst,
-        now: Time,
-    ) {
+    /// Puts a client's read on AR of a memory outside.
+    pub(super) fn issue_at_pins(&self, memory: &ManagerPins, number: usize, burst: Burst) {
+        self.observed.see(self.now, Stage::Request, false, self.now, &burst);
+        if let Some(faults) = self.transfers.responder.faults() {
+            faults.miss_at_pins(false, &burst);
+        }
+        let client = &self.clients[number];
         // A master outside takes its data at its pins; whose it is shows in its place.
         let place = match client.port.is_outside {
-            true => self.partners.generation().into(),
+            true => self.channel.partners.generation().into(),
             false => client.reserve(&burst),
         };
-        memory.read(now, burst, number, place);
+        memory.read(self.now, burst, number, place);
     }
 
     /// Takes what is on R; returns the time from which it takes more.
-    fn take_data(
-        &self,
-        memory: &ManagerPins,
-        transfers: &mut Transfers<ReadSide>,
-        clients: &[Rc<ReadClient>],
-        now: Time,
-        observed: &Observed,
-    ) -> Time {
+    fn take_data(&mut self, memory: &ManagerPins) -> Time {
+        let clients = self.clients;
         while memory.has_data() {
-            let free = transfers.side.bus_free();
-            if free > now {
+            let free = self.transfers.side.bus_free();
+            if free > self.now {
                 return free;
             }
-            let Some((read, beat)) = memory.take_data(now) else { continue };
+            let Some((read, beat)) = memory.take_data(self.now) else { continue };
             let client = &clients[read.client];
             if client.port.is_outside {
-                transfers.side.bus_free = now + self.config.period;
-                if let Some(master) = self.partners.master_of(read.place as u32) {
+                self.transfers.side.bus_free = self.now + self.channel.config.period;
+                if let Some(master) = self.channel.partners.master_of(read.place as u32) {
                     let is_last = read.taken == read.burst.beats;
-                    master.send_data(now, beat.id, beat.data, (is_last, beat.error));
+                    master.send_data(self.now, beat.id, beat.data, (is_last, beat.error));
                 }
             } else {
-                let (lane, from, count) = read.burst.lanes(read.taken - 1, self.config.beat_bytes);
+                let (lane, from, count) = read.burst.lanes(read.taken - 1, self.channel.config.beat_bytes);
                 if beat.error {
-                    client.refuse(&read.burst, "the memory answered an error", now, observed);
+                    client.refuse(&read.burst, "the memory answered an error", self.now, self.observed);
                 } else {
                     client.store_data(read.place + from as u64, &beat.data[lane..lane + count]);
                 }
-                transfers.count.close(1, now, now);
-                self.let_pass(transfers, (read.client, client), count as u32, now);
-                self.step_egress(transfers, clients, now);
-                memory.hold_data(now, transfers.side.bus_free());
+                self.transfers.count.close(1, self.now, self.now);
+                self.let_pass(read.client, count as u32);
+                self.step_egress();
+                memory.hold_data(self.now, self.transfers.side.bus_free());
             }
             if read.taken == read.burst.beats {
-                observed.expect(read.requested, true, read.first.unwrap_or(now), now, &read.burst);
-                transfers.outstanding.close(now);
+                self.observed.expect(
+                    read.requested,
+                    true,
+                    read.first.unwrap_or(self.now),
+                    self.now,
+                    &read.burst,
+                );
+                self.transfers.outstanding.close(self.now);
             }
         }
         Time::MAX
     }
 
     /// Lets a beat that is on R now pass on to its client.
-    fn let_pass(
-        &self,
-        transfers: &mut Transfers<ReadSide>,
-        (number, client): (usize, &ReadClient),
-        bytes: u32,
-        now: Time,
-    ) {
-        let side = &mut transfers.side;
-        let (passed, from) = side.pass((number, client), std::iter::once(bytes), now, self.config.period);
+    fn let_pass(&mut self, number: usize, bytes: u32) {
+        let (side, client) = (&mut self.transfers.side, &self.clients[number]);
+        let (passed, from) =
+            side.pass((number, client), std::iter::once(bytes), self.now, self.channel.config.period);
         if passed == 1 {
-            return client.deliver_beat(bytes, from, now);
+            return client.deliver_beat(bytes, from, self.now);
         }
         side.let_wait(Beat { client: number, read: None, bytes }, from);
-        side.bus_free = from + self.config.period;
+        side.bus_free = from + self.channel.config.period;
     }
 
     /// Ends the reads that a memory which has gone has not answered, with errors.
-    pub(in crate::bus::axi) fn end_at_pins(
-        &self,
-        memory: &ManagerPins,
-        why: &str,
-        now: Time,
-        observed: &Observed,
-    ) {
-        let (clients, transfers) = (self.arbiter.clients(), &mut *self.transfers.borrow_mut());
+    pub(in crate::bus::axi) fn end_at_pins(&mut self, memory: &ManagerPins, why: &str) {
+        let (clients, now) = (self.clients, self.now);
         for OpenRead { burst, requested, first, client: number, place, taken, .. } in memory.take_reads() {
             let client = &clients[number];
-            client.refuse(&burst, why, now, observed);
-            let master = client.port.is_outside.then(|| self.partners.master_of(place as u32)).flatten();
+            client.refuse(&burst, why, now, self.observed);
+            let master =
+                client.port.is_outside.then(|| self.channel.partners.master_of(place as u32)).flatten();
             for beat in taken..burst.beats {
                 if let Some(master) = &master {
-                    let zeros = Bytes::from(vec![0; self.config.beat_bytes as usize]);
+                    let zeros = Bytes::from(vec![0; self.channel.config.beat_bytes as usize]);
                     master.send_data(now, burst.id as u16, zeros, (beat + 1 == burst.beats, true));
                 } else if !client.port.is_outside {
-                    let (_, _, count) = burst.lanes(beat, self.config.beat_bytes);
-                    self.let_pass(transfers, (number, client), count as u32, now);
-                    transfers.count.close(1, now, now);
+                    let (_, _, count) = burst.lanes(beat, self.channel.config.beat_bytes);
+                    self.let_pass(number, count as u32);
+                    self.transfers.count.close(1, now, now);
                 }
             }
-            observed.expect(requested, true, first.unwrap_or(now), now, &burst);
-            transfers.outstanding.close(now);
+            self.observed.expect(requested, true, first.unwrap_or(now), now, &burst);
+            self.transfers.outstanding.close(now);
         }
     }
 
@@ -179,32 +157,26 @@ impl Reads {
 
     /// Puts a beat of what a master outside takes on R, unless it is there, and looks if it is taken. Returns the time of what is
     /// next; `None`: now.
-    fn drive_beat(
-        &self,
-        master: &SubordinatePins,
-        transfers: &mut Transfers<ReadSide>,
-        now: Time,
-        observed: &Observed,
-    ) -> Option<Time> {
-        let (period, width) = (self.config.period, self.config.beat_bytes as usize);
-        let Transfers { side, outstanding, .. } = transfers;
+    fn drive_beat(&mut self, master: &SubordinatePins) -> Option<Time> {
+        let (period, width) = (self.channel.config.period, self.channel.config.beat_bytes as usize);
+        let Transfers { side, outstanding, .. } = &mut *self.transfers;
         let free = side.bus_free();
         let driving = side.driving.as_mut()?;
         let (burst, is_last) = (driving.read.burst, driving.beat + 1 == driving.read.burst.beats);
         // If who has asked for it has gone, nobody takes it.
-        let mut taken = Ok(now);
-        let is_its = driving.read.generation == self.partners.generation();
+        let mut taken = Ok(self.now);
+        let is_its = driving.read.generation == self.channel.partners.generation();
         if is_its {
             if !driving.is_driven {
-                if free > now {
+                if free > self.now {
                     return Some(free);
                 }
                 let start = driving.beat as usize * width;
                 let data = driving.data.slice(start..start + width);
-                master.send_data(now, burst.id as u16, data, (is_last, driving.error));
+                master.send_data(self.now, burst.id as u16, data, (is_last, driving.error));
                 driving.is_driven = true;
             }
-            taken = master.data_taken(now);
+            taken = master.data_taken(self.now);
         }
         let edge = match taken {
             Err(free) => return Some(free),
@@ -219,7 +191,7 @@ impl Reads {
         }
         if is_last || !is_its {
             let first = if is_its { driving.read.first } else { edge };
-            observed.expect(driving.read.requested, true, first, edge, &burst);
+            self.observed.expect(driving.read.requested, true, first, edge, &burst);
             outstanding.close(edge);
             side.driving = None;
         }
@@ -227,46 +199,39 @@ impl Reads {
     }
 
     /// Puts on R what is to be there now; returns the time at which there is more to do.
-    fn drive_bus(
-        &self,
-        master: &SubordinatePins,
-        transfers: &mut Transfers<ReadSide>,
-        clients: &[Rc<ReadClient>],
-        now: Time,
-        observed: &Observed,
-    ) -> Result<Time, PendingAnswer> {
-        let width = self.config.beat_bytes as usize;
+    fn drive_bus(&mut self, master: &SubordinatePins) -> Result<Time, PendingAnswer> {
+        let width = self.channel.config.beat_bytes as usize;
         loop {
-            if transfers.side.driving.is_some() {
-                match self.drive_beat(master, transfers, now, observed) {
+            if self.transfers.side.driving.is_some() {
+                match self.drive_beat(master) {
                     Some(next) => return Ok(next),
                     None => continue,
                 }
             }
-            let start = transfers.side.bus_free();
-            let Some(read) = transfers.side.bus_queue.front_mut() else { return Ok(Time::MAX) };
-            let (start, client) = (read.first.max(start), &clients[read.client]);
+            let start = self.transfers.side.bus_free();
+            let Some(read) = self.transfers.side.bus_queue.front_mut() else { return Ok(Time::MAX) };
+            let (start, client) = (read.first.max(start), &self.clients[read.client]);
             let is_outside = client.port.is_outside;
-            if is_outside && start > now {
+            if is_outside && start > self.now {
                 return Ok(start);
             }
             let answer = match is_outside {
                 true => take_answer(&mut read.answer).map_err(PendingAnswer::Read)?,
                 false => None,
             };
-            let Some(read) = transfers.side.bus_queue.pop_front() else { return Ok(Time::MAX) };
+            let Some(read) = self.transfers.side.bus_queue.pop_front() else { return Ok(Time::MAX) };
             if !is_outside {
-                self.put_on_bus(transfers, client, read, true, observed);
+                self.put_on_bus(read, true);
                 continue;
             }
             let answer = answer.unwrap_or_else(|| Ok(Vec::new()));
             let error = answer.is_err();
             let mut data = answer.unwrap_or_else(|refused| {
-                observed.refused(now, &client.name, false, &refused, "zeros and an error returned");
+                self.observed.refused(self.now, &client.name, false, &refused, "zeros and an error returned");
                 Vec::new()
             });
             data.resize(read.burst.beats as usize * width, 0);
-            transfers.side.driving =
+            self.transfers.side.driving =
                 Some(Driving { read, data: Bytes::from(data), error, beat: 0, is_driven: false });
         }
     }

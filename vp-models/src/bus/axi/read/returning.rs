@@ -1,14 +1,13 @@
 //! Reads that are not delivered at once: their beats wait in the egress, or the memory's answer is not there.
 
-use super::egress::{self, Beat, Step};
-use super::{Read, ReadSide, Reads};
-use crate::bus::axi::channel::{PendingAnswer, Transfers};
+use super::egress::{self, Beat, Moved};
+use super::{Read, ReadSide};
+use crate::bus::axi::channel::{PendingAnswer, Step, Transfers};
 use crate::bus::axi::observed::Observed;
 use crate::bus::axi::outstanding::{CountLimit, Outstanding};
 use crate::bus::axi::read_client::ReadClient;
 use crate::bus::axi::target::take_answer;
 use crate::bus::axi::{Burst, Unmapped};
-use std::rc::Rc;
 use vp_core::Time;
 use vp_core::observe::Stage;
 
@@ -68,17 +67,12 @@ impl Returning {
     }
 }
 
-impl Reads {
+impl Step<'_, ReadSide> {
     /// Adds a read to those that are returning, whose `first` is that of its data: so many of its beats have passed. Returns when its last beat is on
     /// the bus, if that is known.
-    pub(super) fn return_later(
-        &self,
-        transfers: &mut Transfers<ReadSide>,
-        client: &ReadClient,
-        read: Read,
-        passed: u32,
-    ) -> Time {
-        let Transfers { side, outstanding, count, .. } = transfers;
+    pub(super) fn return_later(&mut self, read: Read, passed: u32) -> Time {
+        let client = &self.clients[read.client];
+        let Transfers { side, outstanding, count, .. } = &mut *self.transfers;
         let (number, mut at, mut last) = (read.client, read.first, Time::MAX);
         let place = side.over + side.returning.len() as u64;
         let mut returning = Returning::new(read);
@@ -94,7 +88,7 @@ impl Reads {
             } else {
                 side.let_wait(Beat { client: number, read: Some(place), bytes }, at);
             }
-            at += self.config.period;
+            at += self.channel.config.period;
         }
         side.returning.push_back(returning);
         last
@@ -102,33 +96,33 @@ impl Reads {
 
     /// Moves on what is returning, and hands on what is on the bus by now; returns when there is more to do.
     #[inline]
-    pub(super) fn return_data(
-        &self,
-        transfers: &mut Transfers<ReadSide>,
-        clients: &[Rc<ReadClient>],
-        now: Time,
-        observed: &Observed,
-    ) -> Result<Time, PendingAnswer> {
-        if transfers.side.returning.is_empty() && transfers.side.egress.is_empty() {
+    pub(super) fn return_data(&mut self) -> Result<Time, PendingAnswer> {
+        if self.transfers.side.returning.is_empty() && self.transfers.side.egress.is_empty() {
             return Ok(Time::MAX);
         }
-        let due = self.step_egress(transfers, clients, now);
-        let (side, mut next) = (&mut transfers.side, Time::MAX);
+        let due = self.step_egress();
+        let (side, mut next) = (&mut self.transfers.side, Time::MAX);
         while let Some(returning) = side.returning.get_mut(side.complete) {
-            if returning.next_on_bus() <= now && !returning.is_answered {
+            if returning.next_on_bus() <= self.now && !returning.is_answered {
                 let Returning { read, .. } = returning;
-                let client = &clients[read.client];
+                let client = &self.clients[read.client];
                 if let Some(answer) = take_answer(&mut read.answer).map_err(PendingAnswer::Read)? {
-                    store(read, client, answer, now, observed);
+                    store(read, client, answer, self.now, self.observed);
                 }
-                observed.see(now, Stage::Data, false, read.requested, &read.burst);
-                returning.answered(client, now);
+                self.observed.see(self.now, Stage::Data, false, read.requested, &read.burst);
+                returning.answered(client, self.now);
             }
-            if returning.next_on_bus() > now {
+            if returning.next_on_bus() > self.now {
                 next = returning.next_on_bus();
                 break;
             }
-            observed.see(now, Stage::Response, false, returning.read.requested, &returning.read.burst);
+            self.observed.see(
+                self.now,
+                Stage::Response,
+                false,
+                returning.read.requested,
+                &returning.read.burst,
+            );
             side.complete += 1;
         }
         while side.complete > 0 && side.returning.front().is_some_and(Returning::is_handed) {
@@ -139,23 +133,18 @@ impl Reads {
     }
 
     /// Moves beats on that have had to wait, as far as it is known when they are granted; returns when more is known.
-    pub(super) fn step_egress(
-        &self,
-        transfers: &mut Transfers<ReadSide>,
-        clients: &[Rc<ReadClient>],
-        now: Time,
-    ) -> Time {
-        if transfers.side.egress_due > now {
-            return transfers.side.egress_due;
+    pub(super) fn step_egress(&mut self) -> Time {
+        if self.transfers.side.egress_due > self.now {
+            return self.transfers.side.egress_due;
         }
-        let period = self.config.period;
+        let period = self.channel.config.period;
         // What comes at pins, or waits behind a master outside, may be on R at once.
-        let is_open = self.partners.memory().is_some() || transfers.side.is_bus_open();
-        let ahead = if is_open { Time::ZERO } else { transfers.responder.least() };
-        let Transfers { side, outstanding, count, responder, .. } = transfers;
-        while let Some(step) = side.egress.next(now + ahead, clients) {
-            match step {
-                Step::OnBus { beat, at } => {
+        let is_open = self.channel.partners.memory().is_some() || self.transfers.side.is_bus_open();
+        let ahead = if is_open { Time::ZERO } else { self.transfers.responder.least() };
+        let Transfers { side, outstanding, count, responder, .. } = &mut *self.transfers;
+        while let Some(moved) = side.egress.next(self.now + ahead, self.clients) {
+            match moved {
+                Moved::OnBus { beat, at } => {
                     side.bus_free = side.egress.bus_free();
                     if beat.read.is_some()
                         && let Some(returning) = side.returning.get_mut(side.on_bus)
@@ -166,21 +155,21 @@ impl Reads {
                         responder.taken(at);
                     }
                 }
-                Step::Granted { beat: Beat { client, read, bytes }, at } => {
-                    let (client, due) = (&clients[client], at.since(period * egress::CYCLES));
+                Moved::Granted { beat: Beat { client, read, bytes }, at } => {
+                    let (client, due) = (&self.clients[client], at.since(period * egress::CYCLES));
                     client.take_beat(at, due, bytes);
                     match read {
                         Some(read) => {
                             if let Some(returning) = side.returning.get_mut((read - side.over) as usize) {
-                                returning.hand(client, bytes, (due, now));
+                                returning.hand(client, bytes, (due, self.now));
                             }
                         }
-                        None => client.deliver_beat(bytes, due, now),
+                        None => client.deliver_beat(bytes, due, self.now),
                     }
                 }
             }
         }
-        side.egress_due = side.egress.due(ahead, clients);
+        side.egress_due = side.egress.due(ahead, self.clients);
         side.egress_due
     }
 }

@@ -6,8 +6,7 @@
 
 mod pins;
 
-use crate::bus::axi::channel::{Channel, Direction, PendingAnswer, Transfers};
-use crate::bus::axi::observed::Observed;
+use crate::bus::axi::channel::{Channel, Direction, PendingAnswer, Step};
 use crate::bus::axi::pins::Arrived;
 use crate::bus::axi::responder::Response;
 use crate::bus::axi::target::take_answer;
@@ -16,7 +15,6 @@ use crate::bus::axi::write_client::WriteClient;
 use crate::bus::axi::{Answer, AxiConfig, Burst};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
-use std::rc::Rc;
 use vp_core::Time;
 use vp_core::observe::Stage;
 
@@ -66,17 +64,17 @@ impl Direction for WriteSide {
     type Client = WriteClient;
     type Kept = Write;
 
-    fn requests(channel: &Writes, clients: &[Rc<WriteClient>], now: Time) -> (Clients, Time) {
-        let (mut left, mut requesting, mut first) = (channel.arbiter.requesting(), 0, Time::MAX);
+    fn requests(step: &Step<'_, WriteSide>) -> (Clients, Time) {
+        let (mut left, mut requesting, mut first) = (step.channel.arbiter.requesting(), 0, Time::MAX);
         while left != 0 {
             let number = left.trailing_zeros() as usize;
             left &= left - 1;
-            match clients[number].request_time() {
+            match step.clients[number].request_time() {
                 Some(at) => {
-                    requesting |= Clients::from(at <= now) << number;
+                    requesting |= Clients::from(at <= step.now) << number;
                     first = first.min(at);
                 }
-                None => channel.arbiter.clear_requesting(number),
+                None => step.channel.arbiter.clear_requesting(number),
             }
         }
         (requesting, first)
@@ -86,53 +84,50 @@ impl Direction for WriteSide {
         config.burst_beats
     }
 
-    fn grant(_: &Writes, client: &WriteClient, now: Time) -> Burst {
-        client.grant(now)
+    fn grant(step: &Step<'_, WriteSide>, client: &WriteClient) -> Burst {
+        client.grant(step.now)
     }
 
     fn cycles(burst: &Burst) -> u32 {
         burst.beats
     }
 
-    fn issue(
-        channel: &Writes,
-        transfers: &mut Transfers<WriteSide>,
-        (number, client): (usize, &WriteClient),
-        burst: Burst,
-        now: Time,
-        observed: &Observed,
-    ) {
+    fn issue(step: &mut Step<'_, WriteSide>, number: usize, burst: Burst) {
+        let Step { channel, transfers, clients, observed, now } = step;
+        let (client, now) = (&clients[number], *now);
         observed.see(now, Stage::Request, true, now, &burst);
         transfers.outstanding.add_open();
-        let write = channel.write(burst, number, now);
-        let (memory, faults) = (channel.partners.memory(), transfers.responder.faults());
-        if let Some(faults) = faults.filter(|_| memory.is_some()) {
-            faults.miss_at_pins(true, &burst);
-        } else if let Some(faults) = faults.filter(|_| client.port.is_outside) {
-            faults.miss_of_master(&burst);
-        }
-        let mut stored = now + channel.config.period * u64::from(burst.beats - 1);
-        if client.port.is_outside {
-            // Its data comes when it comes.
-            stored = Time::MAX;
-            transfers.pipeline.hold_bus(Time::MAX);
-            if let Some(memory) = &memory {
+        let memory = channel.partners.memory();
+        let last = now + channel.config.period * u64::from(burst.beats - 1);
+        // The data of a master outside comes when it comes.
+        let stored = match (&memory, client.port.is_outside) {
+            (None, false) => last + transfers.responder.data_delay(&burst),
+            (None, true) => {
+                transfers.responder.faults().inspect(|faults| faults.miss_of_master(&burst));
+                Time::MAX
+            }
+            (Some(memory), false) => {
+                client.take_data(&burst, |data| memory.write(now, &burst, data));
+                last
+            }
+            (Some(memory), true) => {
                 memory.write_address(now, &burst);
+                Time::MAX
             }
-        } else if let Some(memory) = &memory {
-            client.take_data(&burst, |data| memory.write(now, &burst, data));
-        } else {
-            let delay = transfers.responder.data_delay(&burst);
-            if delay > Time::ZERO {
-                stored += delay;
-                transfers.pipeline.hold_bus(stored + channel.config.period);
-            }
+        };
+        if stored > last {
+            transfers.pipeline.hold_bus(stored + channel.config.period);
         }
+        let write = || {
+            let generation = channel.partners.generation();
+            Write { burst, client: number, granted: now, acknowledged: Time::MAX, answer: None, generation }
+        };
         if memory.is_some() {
-            transfers.responder.open.push(burst.id, Time::ZERO, channel.write(burst, number, now));
+            transfers.responder.faults().inspect(|faults| faults.miss_at_pins(true, &burst));
+            transfers.responder.open.push(burst.id, Time::ZERO, write());
         }
         transfers.side.moving.push_back(Moving {
-            write,
+            write: write(),
             stored,
             arrived: None,
             is_sent: memory.is_some(),
@@ -152,118 +147,101 @@ impl WriteSide {
     }
 }
 
-impl Writes {
-    fn write(&self, burst: Burst, client: usize, granted: Time) -> Write {
-        let generation = self.partners.generation();
-        Write { burst, client, granted, acknowledged: Time::MAX, answer: None, generation }
+impl Step<'_, WriteSide> {
+    /// Does all that is due by now, and returns the time of what is next.
+    pub(super) fn run(&mut self) -> Result<Time, PendingAnswer> {
+        let mut at_pins = self.step_pins();
+        self.store();
+        self.acknowledge()?;
+        if self.advance_pipeline() {
+            // The memory may have all data, and acknowledge it, at once.
+            at_pins = self.step_pins();
+            self.store();
+            self.acknowledge()?;
+        }
+        let at_pins = at_pins.min(self.update_ready());
+        let WriteSide { moving, answered, .. } = &self.transfers.side;
+        let stored = moving.front().map_or(Time::MAX, |moving| moving.stored);
+        let acknowledged = answered.front().map_or(Time::MAX, |write| write.acknowledged);
+        Ok(self.next_advance().min(at_pins).min(stored).min(acknowledged))
     }
 
-    /// Does all that is due by now, and returns the time of what is next.
-    pub(super) fn step(&self, now: Time, observed: &Observed) -> Result<Time, PendingAnswer> {
-        let clients = self.arbiter.clients();
-        let transfers = &mut *self.transfers.borrow_mut();
-        let mut at_pins = self.step_pins(transfers, &clients, now);
-        self.store(transfers, &clients, now, observed);
-        self.acknowledge(transfers, &clients, now, observed)?;
-        if self.advance_pipeline(transfers, &clients, now, observed) {
-            // The memory may have all data, and acknowledge it, at once.
-            at_pins = self.step_pins(transfers, &clients, now);
-            self.store(transfers, &clients, now, observed);
-            self.acknowledge(transfers, &clients, now, observed)?;
+    /// A memory model has taken a write; it is acknowledged after all earlier ones of its id.
+    pub(super) fn served(&mut self, tag: u64) {
+        self.transfers.responder.served(tag);
+        while let Some((write, ready)) = self.transfers.responder.take_answered(tag, self.now) {
+            self.answer(write, ready);
         }
-        let at_pins = at_pins.min(self.update_ready(transfers, &clients, now));
-        let stored = transfers.side.moving.front().map_or(Time::MAX, |moving| moving.stored);
-        let acknowledged = transfers.side.answered.front().map_or(Time::MAX, |write| write.acknowledged);
-        let next = self.next_advance(transfers, &clients, now);
-        Ok(next.min(at_pins).min(stored).min(acknowledged))
     }
 
     /// Gives the memory what it has all data of.
-    fn store(
-        &self,
-        transfers: &mut Transfers<WriteSide>,
-        clients: &[Rc<WriteClient>],
-        now: Time,
-        observed: &Observed,
-    ) {
-        while transfers.side.moving.front().is_some_and(|moving| moving.stored <= now)
-            && let Some(Moving { mut write, arrived, is_sent, .. }) = transfers.side.moving.pop_front()
+    fn store(&mut self) {
+        while self.transfers.side.moving.front().is_some_and(|moving| moving.stored <= self.now)
+            && let Some(Moving { mut write, arrived, is_sent, .. }) = self.transfers.side.moving.pop_front()
         {
-            let (burst, client) = (write.burst, &clients[write.client]);
-            observed.see(now, Stage::Data, true, write.granted, &burst);
+            let (burst, client) = (write.burst, &self.clients[write.client]);
+            self.observed.see(self.now, Stage::Data, true, write.granted, &burst);
             if is_sent {
                 continue;
             }
             let stored = match &arrived {
-                Some(arrived) => pins::store(&*self.target, arrived),
-                None => client.take_data(&burst, |data| self.target.write(&burst, data)),
+                Some(arrived) => pins::store(&*self.channel.target, arrived),
+                None => client.take_data(&burst, |data| self.channel.target.write(&burst, data)),
             };
             write.answer = Some(stored).filter(|answer| !matches!(answer, Answer::Now(Ok(()))));
             // Of a master with a clock only the address can be held up.
             let delay = match client.port.is_outside {
                 true => Time::ZERO,
-                false => transfers.responder.answer_delay(&burst),
+                false => self.transfers.responder.answer_delay(&burst),
             };
             let response = match burst.bytes {
                 // No strobe was set: a memory model has nothing to do.
-                0 if transfers.responder.has_model() => Response::At(now + self.config.period, write),
-                _ => transfers.responder.request(&burst, now, delay, write),
+                0 if self.transfers.responder.has_model() => {
+                    Response::At(self.now + self.channel.config.period, write)
+                }
+                _ => self.transfers.responder.request(&burst, self.now, delay, write),
             };
             if let Response::At(ready, write) = response {
-                self.answer(transfers, client, write, ready);
+                self.answer(write, ready);
             }
         }
     }
 
     /// Has a write acknowledged from `ready` on.
-    fn answer(&self, transfers: &mut Transfers<WriteSide>, client: &WriteClient, write: Write, ready: Time) {
-        let beats = write.burst.beats;
-        let acknowledged = transfers.side.acknowledge_at(ready, self.config.period, write);
-        transfers.outstanding.close(acknowledged);
+    fn answer(&mut self, write: Write, ready: Time) {
+        let (client, beats) = (&self.clients[write.client], write.burst.beats);
+        let acknowledged = self.transfers.side.acknowledge_at(ready, self.channel.config.period, write);
+        self.transfers.outstanding.close(acknowledged);
         if !client.port.is_outside {
-            transfers.count.close_at(beats, acknowledged);
-        }
-    }
-
-    /// A memory model has taken a write; it is acknowledged after all earlier ones of its id.
-    pub(super) fn served(&self, tag: u64, now: Time) {
-        let clients = self.arbiter.clients();
-        let transfers = &mut *self.transfers.borrow_mut();
-        transfers.responder.served(tag);
-        while let Some((write, ready)) = transfers.responder.take_answered(tag, now) {
-            self.answer(transfers, &clients[write.client], write, ready);
+            self.transfers.count.close_at(beats, acknowledged);
         }
     }
 
     /// Hands on the acknowledgements that are due.
-    fn acknowledge(
-        &self,
-        transfers: &mut Transfers<WriteSide>,
-        clients: &[Rc<WriteClient>],
-        now: Time,
-        observed: &Observed,
-    ) -> Result<(), PendingAnswer> {
-        let answered = &mut transfers.side.answered;
-        while let Some(write) = answered.front_mut().filter(|write| write.acknowledged <= now) {
+    fn acknowledge(&mut self) -> Result<(), PendingAnswer> {
+        let answered = &mut self.transfers.side.answered;
+        while let Some(write) = answered.front_mut().filter(|write| write.acknowledged <= self.now) {
             let answer = take_answer(&mut write.answer).map_err(PendingAnswer::Write)?;
             let refused = answer.and_then(Result::err);
             let Write { burst, client, granted, generation, .. } = *write;
-            let (client, is_refused) = (&clients[client], refused.is_some());
+            let (client, is_refused) = (&self.clients[client], refused.is_some());
             answered.pop_front();
             if let Some(refused) = refused {
-                observed.refused(now, &client.name, true, &refused, "data lost");
+                self.observed.refused(self.now, &client.name, true, &refused, "data lost");
                 client.refused.borrow_mut().get_or_insert(refused);
             }
-            observed.see(now, Stage::Response, true, granted, &burst);
+            self.observed.see(self.now, Stage::Response, true, granted, &burst);
             if !client.port.is_outside {
                 client.acknowledge();
-            } else if let Some(master) = self.partners.master_of(generation) {
-                master.respond(now, burst.id as u16, is_refused);
+            } else if let Some(master) = self.channel.partners.master_of(generation) {
+                master.respond(self.now, burst.id as u16, is_refused);
             }
         }
         Ok(())
     }
+}
 
+impl Writes {
     pub(super) fn checkpoint_writes(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // That a client is among those that request says only that it is to be looked at.
         self.checkpoint(at, |side, at| {
