@@ -28,8 +28,8 @@ pub(super) trait Direction: Sized {
     /// Party that the arbiter grants bursts.
     type Client: Client;
 
-    /// A burst that the memory has, as the channel keeps it.
-    type Kept;
+    /// Transaction that the memory has been asked for: the burst, and what its answer needs.
+    type Transaction;
 
     /// Returns the clients whose next burst can be chosen now, and the time at which the first one of these or of others can.
     fn requests(step: &Step<'_, Self>) -> (Clients, Time);
@@ -78,7 +78,7 @@ pub(super) struct Transfers<D: Direction> {
     pub(super) count: CountLimit,
     /// Bursts under way, as the memory counts them.
     pub(super) outstanding: Outstanding,
-    pub(super) responder: Responder<D::Kept>,
+    pub(super) responder: Responder<D::Transaction>,
     pub(super) side: D,
 }
 

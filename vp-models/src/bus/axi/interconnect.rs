@@ -255,7 +255,7 @@ impl Interconnect {
     /// The master outside goes.
     pub fn detach_master(&self) {
         if let Some(master) = &*self.partners.master() {
-            master.pins.go();
+            master.pins.detach();
             self.reads.arbiter.clients()[master.reader].forget_outside();
             self.reads.forget(master.reader);
             self.writes.arbiter.clients()[master.writer].forget_outside();

@@ -61,7 +61,7 @@ pub use pins::{AxiSink, AxiViolation, Driven, ManagerPins, SubordinatePins};
 pub use pipeline::PipelineConfig;
 pub use read_client::{Request, Requester};
 pub use read_stream::{ReadStream, ReadStreamConfig};
-pub use request_registers::{Possible, RegisterKind, RequestPlaces, STALL_COUNTERS};
+pub use request_registers::{EarliestRequest, RegisterKind, RequestPlaces, STALL_COUNTERS};
 pub use request_watch::RequestWatch;
 pub use statistics::{AxiStatistics, Traffic};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};

@@ -4,7 +4,7 @@ use super::burst::Run;
 use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{ReadClient, ReadKind, Requester};
 use super::realigner::Realigner;
-use super::request_registers::{Possible, RequestPlaces, RequestRegisters, STALL_COUNTERS};
+use super::request_registers::{EarliestRequest, RequestPlaces, RequestRegisters, STALL_COUNTERS};
 use super::request_watch::RequestWatch;
 use super::{Interconnect, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -159,7 +159,7 @@ impl ReadStream {
         let (cut, run) = (self.client.cut, Run { address, bytes });
         let count = cut.count(run);
         if count > 0 {
-            let possible = Possible { at: possible, ..Possible::default() };
+            let possible = EarliestRequest { at: possible, ..EarliestRequest::default() };
             self.client.on_registers(|registers| registers.request(possible, count, self.counter.get()));
         }
         let mut asked = 0;

@@ -107,7 +107,7 @@ impl Register {
 
 /// The earliest time of an engine's next request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Possible {
+pub struct EarliestRequest {
     /// Time but for earlier requests.
     pub at: Time,
     /// Time from the first cycle after the one before it has found `ready`.
@@ -118,7 +118,7 @@ pub struct Possible {
 
 /// A request that has not found `ready`.
 struct Waiting {
-    possible: Possible,
+    possible: EarliestRequest,
     bursts: usize,
     /// Number of the counter of its stall.
     counter: usize,
@@ -181,7 +181,7 @@ impl RequestRegisters {
     }
 
     /// The engine has a request of so many bursts, whose stall this counter counts.
-    pub(super) fn request(&mut self, possible: Possible, bursts: usize, counter: usize) {
+    pub(super) fn request(&mut self, possible: EarliestRequest, bursts: usize, counter: usize) {
         self.waiting.push_back(Waiting { possible, bursts, counter });
         self.advance();
     }
@@ -329,7 +329,7 @@ mod tests {
     fn made(kind: RegisterKind, requests: &[(u64, usize)], grants: &[u64]) -> Vec<u64> {
         let mut path = registers(kind, 2, 128);
         for &(valid, bursts) in requests {
-            path.request(Possible { at: at(valid), ..Possible::default() }, bursts, 0);
+            path.request(EarliestRequest { at: at(valid), ..EarliestRequest::default() }, bursts, 0);
         }
         grants.iter().for_each(|&grant| path.granted(at(grant)));
         path.made.iter().map(|made| made.cycles(CYCLE)).collect()
@@ -379,8 +379,8 @@ mod tests {
     #[test]
     fn a_request_without_a_place_in_the_queue_has_no_valid_and_does_not_stall() {
         let mut path = registers(Catching, 2, 1);
-        path.request(Possible::default(), 1, 0);
-        path.request(Possible::default(), 1, 0);
+        path.request(EarliestRequest::default(), 1, 0);
+        path.request(EarliestRequest::default(), 1, 0);
         path.granted(at(0));
         assert_eq!(path.done(at(50)), Some(at(0)));
         assert_eq!(*path.stalled(0), Time::ZERO);
@@ -388,10 +388,10 @@ mod tests {
     }
 
     /// Returns the stall of a seventh request, behind six of which the sixth waits for the first grant: as much as is known with the second.
-    fn stall_of_the_last(possible: Possible) -> u64 {
+    fn stall_of_the_last(possible: EarliestRequest) -> u64 {
         let mut path = registers(Catching, 0, 128);
         for cycle in 0..7 {
-            path.request(Possible { at: at(cycle), ..Possible::default() }, 1, 0);
+            path.request(EarliestRequest { at: at(cycle), ..EarliestRequest::default() }, 1, 0);
         }
         path.request(possible, 1, 0);
         path.granted(at(100));
@@ -402,8 +402,12 @@ mod tests {
 
     #[test]
     fn what_an_engine_does_while_a_request_waits_does_not_shorten_the_next_stall() {
-        let ready = |after| stall_of_the_last(Possible { after_ready: at(after), ..Possible::default() });
-        let valid = |after| stall_of_the_last(Possible { after_valid: at(after), ..Possible::default() });
+        let ready = |after| {
+            stall_of_the_last(EarliestRequest { after_ready: at(after), ..EarliestRequest::default() })
+        };
+        let valid = |after| {
+            stall_of_the_last(EarliestRequest { after_valid: at(after), ..EarliestRequest::default() })
+        };
         assert_eq!(ready(0) - ready(3), 3);
         assert_eq!(valid(0), valid(3));
     }
@@ -413,7 +417,7 @@ mod tests {
         let places = RequestPlaces { registers: 1, under_way: None };
         let mut path = RequestRegisters::with_fifo(CYCLE, Catching, places);
         for number in 0..requests {
-            path.request(Possible::default(), 1, usize::from(number + 1 == requests));
+            path.request(EarliestRequest::default(), 1, usize::from(number + 1 == requests));
             path.add_room(at(room(number)));
         }
         (0..requests).for_each(|number| path.granted(at(number * pace)));

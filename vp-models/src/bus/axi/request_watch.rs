@@ -6,7 +6,7 @@
 
 use super::AxiConfig;
 use super::burst::{Cut, Run};
-use super::request_registers::{Possible, RequestPlaces, RequestRegisters};
+use super::request_registers::{EarliestRequest, RequestPlaces, RequestRegisters};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -46,7 +46,7 @@ impl RequestWatch {
     }
 
     /// Notes the next request.
-    pub fn request(&self, address: u64, bytes: u32, possible: Possible) {
+    pub fn request(&self, address: u64, bytes: u32, possible: EarliestRequest) {
         let mut state = self.state.borrow_mut();
         let first = match self.is_realigned {
             true => 0,
@@ -90,7 +90,7 @@ impl RequestWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bus::axi::Possible;
+    use crate::bus::axi::EarliestRequest;
     use crate::bus::axi::interconnect::tests::config;
 
     const CYCLE: Time = Time::ns(1);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn request(watch: &RequestWatch, at: u64, beats: u32) {
-        watch.request(0, beats * 8, Possible { at: CYCLE * at, ..Possible::default() });
+        watch.request(0, beats * 8, EarliestRequest { at: CYCLE * at, ..EarliestRequest::default() });
         (0..beats).for_each(|beat| watch.granted(CYCLE * (at + u64::from(beat))));
     }
 

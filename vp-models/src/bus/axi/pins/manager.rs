@@ -19,8 +19,10 @@ pub(in crate::bus::axi) struct OpenRead {
     pub(in crate::bus::axi) first: Option<Time>,
     /// The client that reads.
     pub(in crate::bus::axi) client: usize,
-    /// Place to which its data goes.
-    pub(in crate::bus::axi) place: u64,
+    /// Position of its data among its client's bytes.
+    pub(in crate::bus::axi) position: u64,
+    /// Generation of the master outside that reads, if one does.
+    pub(in crate::bus::axi) generation: u32,
     /// Beats that have come to the pins.
     arrived_beats: u32,
     /// Beats that were taken from them.
@@ -103,7 +105,13 @@ impl ManagerPins {
     }
 
     /// Puts a read on AR.
-    pub(in crate::bus::axi) fn read(&self, now: Time, burst: Burst, client: usize, place: u64) {
+    pub(in crate::bus::axi) fn read(
+        &self,
+        now: Time,
+        burst: Burst,
+        client: usize,
+        (position, generation): (u64, u32),
+    ) {
         let id = burst.id as u16;
         let state = &mut *self.state.borrow_mut();
         state.read_address.drive(now);
@@ -112,7 +120,8 @@ impl ManagerPins {
             requested: now,
             first: None,
             client,
-            place,
+            position,
+            generation,
             arrived_beats: 0,
             taken: 0,
         });

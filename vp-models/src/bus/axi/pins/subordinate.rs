@@ -287,7 +287,7 @@ impl SubordinatePins {
         self.state.borrow().is_gone
     }
 
-    pub(in crate::bus::axi) fn go(&self) {
+    pub(in crate::bus::axi) fn detach(&self) {
         let state = &mut *self.state.borrow_mut();
         state.is_gone = true;
         state.read.waiting.clear();

@@ -32,9 +32,9 @@ pub(super) struct Read {
     first: Time,
     /// Time at which its last beat should be on the bus.
     last: Time,
-    /// Place of the read's data among its client's.
-    place: u64,
-    /// The memory's answer, unless the data is at its place already.
+    /// Position of the read's data among its client's bytes.
+    position: u64,
+    /// The memory's answer, unless the data is at its position already.
     answer: Option<Answer<Vec<u8>>>,
     /// Generation of the master outside that has asked for it, if one has.
     generation: u32,
@@ -69,7 +69,7 @@ pub(super) type Reads = Channel<ReadSide>;
 impl Direction for ReadSide {
     const WRITE: bool = false;
     type Client = ReadClient;
-    type Kept = Read;
+    type Transaction = Read;
 
     #[inline]
     fn requests(step: &Step<'_, ReadSide>) -> (Clients, Time) {
@@ -129,8 +129,8 @@ impl ReadSide {
         if self.egress.holds_bus() { Time::MAX } else { self.bus_free }
     }
 
-    /// Has a beat wait that can be on the bus from `from` on.
-    fn let_wait(&mut self, beat: Beat, from: Time) {
+    /// Adds a beat to those that wait for the egress; it can be on the bus from `from` on.
+    fn queue_beat(&mut self, beat: Beat, from: Time) {
         self.egress.push(beat, from);
         self.egress_due = Time::ZERO;
     }
@@ -138,7 +138,7 @@ impl ReadSide {
     /// Has beats of so many bytes each pass that can be on the bus from `from` on, as far as none waits: a beat a cycle. Returns their number, and
     /// when the first is on the bus.
     #[inline]
-    fn pass(
+    fn pass_beats(
         &mut self,
         (number, client): (usize, &ReadClient),
         beats: impl ExactSizeIterator<Item = u32>,
@@ -233,13 +233,13 @@ impl Step<'_, ReadSide> {
         if delay == Time::MAX {
             return see(self);
         }
-        let (place, answer) = match client.port.is_outside {
+        let (position, answer) = match client.port.is_outside {
             true => (0, Some(self.channel.target.read(&burst))),
             false => client.read(&*self.channel.target, &burst),
         };
         let (requested, first, last) = (now, Time::MAX, Time::MAX);
         let generation = self.channel.partners.generation();
-        let read = Read { burst, client: number, requested, first, last, place, answer, generation };
+        let read = Read { burst, client: number, requested, first, last, position, answer, generation };
         match self.transfers.responder.request(&burst, now, delay, read) {
             Response::Open => see(self),
             Response::At(first, read) if self.waits_for_master(&read) => {
@@ -286,7 +286,8 @@ impl Step<'_, ReadSide> {
     fn put_on_bus(&mut self, mut read: Read, is_seen: bool) -> Time {
         let client = &self.clients[read.client];
         let (side, period, beats) = (&mut self.transfers.side, self.channel.config.period, read.burst.beats);
-        let (passed, first) = side.pass((read.client, client), client.beats(&read.burst), read.first, period);
+        let (passed, first) =
+            side.pass_beats((read.client, client), client.beats(&read.burst), read.first, period);
         let Read { burst, requested, .. } = read;
         if passed == beats && read.answer.is_none() && side.returning.is_empty() {
             // All is known of it: nothing is left to do when its data is on the bus.

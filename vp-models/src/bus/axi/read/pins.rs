@@ -68,12 +68,9 @@ impl Step<'_, ReadSide> {
             faults.miss_at_pins(false, &burst);
         }
         let client = &self.clients[number];
-        // A master outside takes its data at its pins; whose it is shows in its place.
-        let place = match client.port.is_outside {
-            true => self.channel.partners.generation().into(),
-            false => client.reserve(&burst),
-        };
-        memory.read(self.now, burst, number, place);
+        // A master outside takes its data at its pins.
+        let position = if client.port.is_outside { 0 } else { client.reserve(&burst) };
+        memory.read(self.now, burst, number, (position, self.channel.partners.generation()));
     }
 
     /// Takes what is on R; returns the time from which it takes more.
@@ -88,7 +85,7 @@ impl Step<'_, ReadSide> {
             let client = &clients[read.client];
             if client.port.is_outside {
                 self.transfers.side.bus_free = self.now + self.channel.config.period;
-                if let Some(master) = self.channel.partners.master_of(read.place as u32) {
+                if let Some(master) = self.channel.partners.master_of(read.generation) {
                     let is_last = read.taken == read.burst.beats;
                     master.send_data(self.now, beat.id, beat.data, (is_last, beat.error));
                 }
@@ -97,10 +94,10 @@ impl Step<'_, ReadSide> {
                 if beat.error {
                     client.refuse(&read.burst, "the memory answered an error", self.now, self.observed);
                 } else {
-                    client.store_data(read.place + from as u64, &beat.data[lane..lane + count]);
+                    client.store_data(read.position + from as u64, &beat.data[lane..lane + count]);
                 }
                 self.transfers.count.close(1, self.now, self.now);
-                self.let_pass(read.client, count as u32);
+                self.pass_beat(read.client, count as u32);
                 self.step_egress();
                 memory.hold_data(self.now, self.transfers.side.bus_free());
             }
@@ -118,33 +115,34 @@ impl Step<'_, ReadSide> {
         Time::MAX
     }
 
-    /// Lets a beat that is on R now pass on to its client.
-    fn let_pass(&mut self, number: usize, bytes: u32) {
+    /// Passes a beat that is on R now on to its client.
+    fn pass_beat(&mut self, number: usize, bytes: u32) {
         let (side, client) = (&mut self.transfers.side, &self.clients[number]);
         let (passed, from) =
-            side.pass((number, client), std::iter::once(bytes), self.now, self.channel.config.period);
+            side.pass_beats((number, client), std::iter::once(bytes), self.now, self.channel.config.period);
         if passed == 1 {
             return client.deliver_beat(bytes, from, self.now);
         }
-        side.let_wait(Beat { client: number, read: None, bytes }, from);
+        side.queue_beat(Beat { client: number, read: None, bytes }, from);
         side.bus_free = from + self.channel.config.period;
     }
 
     /// Ends the reads that a memory which has gone has not answered, with errors.
     pub(in crate::bus::axi) fn end_at_pins(&mut self, memory: &ManagerPins, why: &str) {
         let (clients, now) = (self.clients, self.now);
-        for OpenRead { burst, requested, first, client: number, place, taken, .. } in memory.take_reads() {
+        for OpenRead { burst, requested, first, client: number, generation, taken, .. } in memory.take_reads()
+        {
             let client = &clients[number];
             client.refuse(&burst, why, now, self.observed);
             let master =
-                client.port.is_outside.then(|| self.channel.partners.master_of(place as u32)).flatten();
+                client.port.is_outside.then(|| self.channel.partners.master_of(generation)).flatten();
             for beat in taken..burst.beats {
                 if let Some(master) = &master {
                     let zeros = Bytes::from(vec![0; self.channel.config.beat_bytes as usize]);
                     master.send_data(now, burst.id as u16, zeros, (beat + 1 == burst.beats, true));
                 } else if !client.port.is_outside {
                     let (_, _, count) = burst.lanes(beat, self.channel.config.beat_bytes);
-                    self.let_pass(number, count as u32);
+                    self.pass_beat(number, count as u32);
                     self.transfers.count.close(1, now, now);
                 }
             }

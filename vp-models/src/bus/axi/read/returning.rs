@@ -74,7 +74,7 @@ impl Step<'_, ReadSide> {
         let client = &self.clients[read.client];
         let Transfers { side, outstanding, count, .. } = &mut *self.transfers;
         let (number, mut at, mut last) = (read.client, read.first, Time::MAX);
-        let place = side.over + side.returning.len() as u64;
+        let number_of_read = side.over + side.returning.len() as u64;
         let mut returning = Returning::new(read);
         for (beat, bytes) in (0..).zip(client.beats(&returning.read.burst)) {
             if beat < passed {
@@ -86,7 +86,7 @@ impl Step<'_, ReadSide> {
                     close(&returning.read, outstanding, count);
                 }
             } else {
-                side.let_wait(Beat { client: number, read: Some(place), bytes }, at);
+                side.queue_beat(Beat { client: number, read: Some(number_of_read), bytes }, at);
             }
             at += self.channel.config.period;
         }
@@ -180,7 +180,7 @@ pub(super) fn close(read: &Read, outstanding: &mut Outstanding, count: &mut Coun
     count.close(read.burst.beats, read.first, read.last);
 }
 
-/// Puts what the memory has answered into its client's place.
+/// Puts what the memory has answered where its client has reserved room.
 fn store(
     read: &Read,
     client: &ReadClient,
@@ -190,8 +190,8 @@ fn store(
 ) {
     let burst = &read.burst;
     match answer {
-        Ok(data) if data.len() == burst.bytes as usize => client.store_data(read.place, &data),
-        // Hardware gets a DECERR response and whatever is on the bus: zeros here, as the place was made.
+        Ok(data) if data.len() == burst.bytes as usize => client.store_data(read.position, &data),
+        // Hardware gets a DECERR response and whatever is on the bus: zeros here, as they were reserved.
         answer => {
             let wrong_length = |data: Vec<u8>| {
                 let (Burst { address, bytes, .. }, got) = (*burst, data.len());

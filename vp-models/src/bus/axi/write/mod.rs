@@ -62,7 +62,7 @@ pub(super) type Writes = Channel<WriteSide>;
 impl Direction for WriteSide {
     const WRITE: bool = true;
     type Client = WriteClient;
-    type Kept = Write;
+    type Transaction = Write;
 
     fn requests(step: &Step<'_, WriteSide>) -> (Clients, Time) {
         let (mut left, mut requesting, mut first) = (step.channel.arbiter.requesting(), 0, Time::MAX);
@@ -103,7 +103,9 @@ impl Direction for WriteSide {
         let stored = match (&memory, client.port.is_outside) {
             (None, false) => last + transfers.responder.data_delay(&burst),
             (None, true) => {
-                transfers.responder.faults().inspect(|faults| faults.miss_of_master(&burst));
+                if let Some(faults) = transfers.responder.faults() {
+                    faults.miss_of_master(&burst);
+                }
                 Time::MAX
             }
             (Some(memory), false) => {
@@ -123,7 +125,9 @@ impl Direction for WriteSide {
             Write { burst, client: number, granted: now, acknowledged: Time::MAX, answer: None, generation }
         };
         if memory.is_some() {
-            transfers.responder.faults().inspect(|faults| faults.miss_at_pins(true, &burst));
+            if let Some(faults) = transfers.responder.faults() {
+                faults.miss_at_pins(true, &burst);
+            }
             transfers.responder.open.push(burst.id, Time::ZERO, write());
         }
         transfers.side.moving.push_back(Moving {

@@ -8,7 +8,7 @@ use super::layer::{CdmaLayer, Input};
 use super::read::Read;
 use super::weight_room::block_end;
 use super::{TO_FEATURES, TO_OTHERS, TO_WINOGRAD, WINOGRAD_REGISTERS};
-use crate::bus::axi::{Possible, Request, RequestWatch, Requester, WeightedRoundRobin};
+use crate::bus::axi::{EarliestRequest, Request, RequestWatch, Requester, WeightedRoundRobin};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::conv::weight_set::Stored;
@@ -147,12 +147,12 @@ impl Pace {
             let after = |last| due.since(last + self.cycle);
             let possible = match self.last.get() {
                 Some(last) if !self.waited.get() && self.prepares => {
-                    Possible { after_valid: after(last), ..Possible::default() }
+                    EarliestRequest { after_valid: after(last), ..EarliestRequest::default() }
                 }
                 Some(last) if !self.waited.get() => {
-                    Possible { after_ready: after(last), ..Possible::default() }
+                    EarliestRequest { after_ready: after(last), ..EarliestRequest::default() }
                 }
-                _ => Possible { at: due, ..Possible::default() },
+                _ => EarliestRequest { at: due, ..EarliestRequest::default() },
             };
             watch.request(address, bytes, possible);
         }
