@@ -1,24 +1,36 @@
 //! AXI: memory reads and writes in bursts, many in flight, answered in order.
 //!
-//! An engine has a [`ReadStream`] or a [`WriteStream`] for each of its DMA clients, of which an [`Interconnect`] has two `Channel`s, for
-//! reads and for writes, of one shape. A burst's way:
+//! An engine has a [`ReadStream`] or a [`WriteStream`] for each of its DMA clients. An [`Interconnect`] (`interconnect`) is one process with two
+//! channels, for reads and for writes, of one shape (`channel`). A burst's way, and under it the files:
 //!
 //! ```text
-//! read  client → arbiter → registers → count → registers → AR → responder → R, in order → egress → client
-//! write client → arbiter → registers → count → registers → AW → W → memory → responder → B → client
+//!             CDMA: Requester::next
+//!                  ↑ call up
+//! ReadStream → ReadClient → Arbiter → Pipeline → CountLimit → Pipeline → AR: issue ┬→ AxiTarget, which gives the bytes at once
+//! read_stream  read_client  arbiter   pipeline   outstanding  pipeline       read  │  target
+//!                                                                                  └→ Responder, which says when they are on R
+//!                                                                                     responder, latency, timed ─┐
+//! ReadStream ← ReadClient ← Intake ← Egress ← R: put_on_bus, a beat a cycle, in order over all clients ←─────────┘
+//! read_stream  read_client  intake   read::egress  read; read::returning where a beat or the answer waits
+//!                             ↓ call up
+//!             CDMA: BeatConsumer::take
+//!
+//! WriteStream → WriteClient → Arbiter → Pipeline → CountLimit → Pipeline → AW: issue → W, a beat a cycle ─┐
+//! write_stream  write_client  arbiter   pipeline   outstanding  pipeline       write                      │
+//!               write_path or write_gathering                                                             │
+//! WriteStream ← WriteClient ← B: acknowledge, in order ← Responder, which says when ← AxiTarget: store ←──┘
+//! write_stream  write_client     write                   responder, latency, timed    target     write
 //! ```
 //!
-//! * `read_client` and `write_client` are what a stream and its interface share; a write client has registers of its own in front of the
-//!   arbiter (`write_path`; `write_gathering` where the interface gathers beats), as a read client has for its requests (`request_registers`).
-//!   `arbiter` chooses among them, one address a cycle, or a block of several.
-//! * `channel` moves what is chosen on through the registers (`pipeline`, `outstanding`) to the bus, in either direction, and calls `Direction::issue` there.
-//! * `responder` says when a burst is answered, by [`AxiConfig`] or a [`TimedPort`]. Data is an [`AxiTarget`]'s, in this process or behind a socket.
-//! * `read` has the data bus and what is behind it (`read::egress`; `realigner` where a client's beats are not the bus's), `write` the data's way to the memory and the responses. Where a partner with a clock is the memory, its
-//!   `ManagerPins` answer, beat by beat, in the responder's place (`read::pins`, `write::pins`); where it is another master, its
-//!   `SubordinatePins` are one more client.
-//!
-//! Engines request what they have room for. The exception is CDMA, whose room is in the convolution buffer, and given back as CSC reads: the
-//! interface asks its [`Requester`] for the next read within its own step.
+//! * A read's bytes are fetched when its address is on AR, and its time is the responder's. So while nothing waits, `issue` reads, asks for the time
+//!   and delivers to the client, with the times at which its beats are on R; the engine takes them then. A memory model ([`TimedPort`]) says the time
+//!   later, to `served`. An [`AxiTarget`] behind a socket answers later, too.
+//! * Engines request what they have room for. The exception is CDMA, whose room is in the convolution buffer, and given back as CSC reads. So the
+//!   interface calls up, within its own step: [`Requester::next`] makes the next read, and [`BeatConsumer::take`] says when a beat is taken.
+//! * What a client has in front of the arbiter: `request_registers` of a read client, `write_path` of a write client, `write_gathering` where the
+//!   interface gathers its beats. `realigner` is where a client's beats are not the bus's.
+//! * Where a partner with a clock is the memory, its [`ManagerPins`] answer, beat by beat, in the responder's place (`read::pins`, `write::pins`);
+//!   where it is another master, its [`SubordinatePins`] are one more client (`partners`).
 
 mod arbiter;
 mod burst;
