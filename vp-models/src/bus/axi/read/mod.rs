@@ -96,10 +96,10 @@ impl Direction for ReadSide {
 
     fn issue(step: &mut Step<'_, ReadSide>, client: usize, burst: Burst) {
         step.transfers.outstanding.add_open();
-        match step.channel.partners.memory() {
-            Some(memory) => step.issue_at_pins(&memory, client, burst),
-            None => step.issue_to_memory(client, burst),
+        if let Some(memory) = step.channel.partners.memory() {
+            return step.issue_at_pins(&memory, client, burst);
         }
+        step.issue_to_memory(client, burst);
     }
 }
 
@@ -216,7 +216,7 @@ impl Step<'_, ReadSide> {
         self.transfers.responder.served(tag);
         while let Some((read, first)) = self.transfers.responder.take_answered(tag, self.now) {
             let read = Read { first, ..read };
-            if self.waits_for_master(&read) {
+            if self.waits_for_master(&self.clients[read.client]) {
                 self.transfers.side.bus_queue.push_back(read);
             } else {
                 let last = self.put_on_bus(read, true);
@@ -240,9 +240,10 @@ impl Step<'_, ReadSide> {
         let (requested, first, last) = (now, Time::MAX, Time::MAX);
         let generation = self.channel.partners.generation();
         let read = Read { burst, client: number, requested, first, last, position, answer, generation };
+        let waits_for_master = self.waits_for_master(client);
         match self.transfers.responder.request(&burst, now, delay, read) {
             Response::Open => see(self),
-            Response::At(first, read) if self.waits_for_master(&read) => {
+            Response::At(first, read) if waits_for_master => {
                 see(self);
                 self.transfers.side.bus_queue.push_back(Read { first, ..read });
             }
@@ -250,9 +251,10 @@ impl Step<'_, ReadSide> {
         }
     }
 
-    /// Returns true if a read waits for a master outside, which takes its data when it likes: that of its own, and that behind it.
-    fn waits_for_master(&self, read: &Read) -> bool {
-        self.clients[read.client].port.is_outside || self.transfers.side.is_bus_open()
+    /// Returns true if a client's read waits for a master outside, which takes its data when it likes: that of its own, and that behind it.
+    #[inline]
+    fn waits_for_master(&self, client: &ReadClient) -> bool {
+        client.port.is_outside || self.transfers.side.is_bus_open()
     }
 
     /// Queues the reads that are due of all requesters; returns the time of the next one.

@@ -30,9 +30,11 @@ impl Step<'_, ReadSide> {
     /// Does what is due at the pins; returns the time at which something is due next there.
     #[inline]
     pub(super) fn step_pins(&mut self) -> Result<Time, PendingAnswer> {
-        if !self.channel.partners.is_any() {
-            return Ok(Time::MAX);
-        }
+        if self.channel.partners.is_any() { self.step_partners() } else { Ok(Time::MAX) }
+    }
+
+    /// Does what [`Step::step_pins`] does, where there are pins: not inlined where mostly there are none.
+    fn step_partners(&mut self) -> Result<Time, PendingAnswer> {
         let mut due = Time::MAX;
         if let Some(memory) = self.channel.partners.memory() {
             due = self.take_data(&memory);
