@@ -120,9 +120,9 @@ impl<D: Direction> Channel<D> {
     }
 
     /// Does something of what is due at `now`.
-    pub(super) fn at<T>(&self, now: Time, observed: &Observed, act: impl FnOnce(&mut Step<'_, D>) -> T) -> T {
+    pub(super) fn at<T>(&self, now: Time, observed: &Observed, act: impl FnOnce(Step<'_, D>) -> T) -> T {
         let (clients, transfers) = (self.arbiter.clients(), &mut *self.transfers.borrow_mut());
-        act(&mut Step { channel: self, transfers, clients: &clients, observed, now })
+        act(Step { channel: self, transfers, clients: &clients, observed, now })
     }
 
     /// Has faults strike from now on.

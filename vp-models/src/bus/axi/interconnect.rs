@@ -12,7 +12,7 @@ use super::observed::Observed;
 use super::partners::{Master, Partners};
 use super::read::{ReadSide, Reads};
 use super::read_client::{ReadClient, ReadKind};
-use super::write::Writes;
+use super::write::{WriteSide, Writes};
 use super::write_client::{WriteClient, WriteKind};
 use super::{AxiConfig, AxiEvent, AxiTarget, AxiViolation, ManagerPins, SubordinatePins, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -75,7 +75,13 @@ impl Interconnect {
                 &partners,
                 ReadSide::new(config.period),
             ),
-            writes: Writes::new(&config, (target, timed.clone()), for_writes, &partners, Default::default()),
+            writes: Writes::new(
+                &config,
+                (target, timed.clone()),
+                for_writes,
+                &partners,
+                WriteSide::default(),
+            ),
             partners,
             due: Default::default(),
             work: sim.work_event(format!("{name}.request")),
@@ -105,9 +111,9 @@ impl Interconnect {
                 let Some(this) = this.upgrade() else { return };
                 let now = this.config.edge_from(this.sim.now());
                 if write {
-                    this.writes.at(now, &this.observed, |step| step.served(tag));
+                    this.writes.at(now, &this.observed, |mut step| step.served(tag));
                 } else {
-                    this.reads.at(now, &this.observed, |step| step.served(tag));
+                    this.reads.at(now, &this.observed, |mut step| step.served(tag));
                 }
                 this.wake(direction, now);
             }),
@@ -226,8 +232,8 @@ impl Interconnect {
         };
         if let Some(before) = self.partners.set_memory(pins) {
             let now = self.sim.now();
-            self.reads.at(now, &self.observed, |step| step.end_at_pins(&before, why));
-            self.writes.at(now, &self.observed, |step| step.end_at_pins(why));
+            self.reads.at(now, &self.observed, |mut step| step.end_at_pins(&before, why));
+            self.writes.at(now, &self.observed, |mut step| step.end_at_pins(why));
         }
         self.wake_both();
     }
@@ -341,11 +347,11 @@ impl Interconnect {
         if self.due[READS].get() <= now {
             let writes = self.due[WRITES].get();
             let advance = |next| next < writes && self.advance(next);
-            self.due[READS].set(self.reads.at(now, &self.observed, |step| step.run(advance))?);
+            self.due[READS].set(self.reads.at(now, &self.observed, |mut step| step.run(advance))?);
         }
         let now = self.sim.now();
         if self.due[WRITES].get() <= now {
-            self.due[WRITES].set(self.writes.at(now, &self.observed, |step| step.run())?);
+            self.due[WRITES].set(self.writes.at(now, &self.observed, |mut step| step.run())?);
         }
         Ok(())
     }
