@@ -54,7 +54,7 @@ impl Cut {
         Cut { beat_bits, size, addresses: config.on_the_bus(u64::MAX) }
     }
 
-    /// The same with addresses of 64 bits.
+    /// Returns this rule with addresses of 64 bits, which the bus may not have.
     pub(super) fn past_the_bus(self) -> Cut {
         Cut { addresses: u64::MAX, ..self }
     }
