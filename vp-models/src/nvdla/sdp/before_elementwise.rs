@@ -8,8 +8,10 @@
 //! On nvdlav1 BS and BN are pipelines that stand as a whole, and whose operators catch a beat each at both ends (`NV_NVDLA_SDP_CORE_x.v`).
 
 use super::atom::AtomPosition;
+use super::feed::Feed;
 use super::layer::SdpLayer;
 use super::pipeline::Registers;
+use super::reads_end::Meeting;
 use super::timing;
 use crate::nvdla::dma::MAX_ATOM;
 use crate::nvdla::timing::SdpTiming;
@@ -57,8 +59,9 @@ pub(super) struct BeforeElementwise {
     /// Atoms that EW has not taken; behind the layer's last `None`.
     atoms: RefCell<VecDeque<Option<Waiting>>>,
     entered: Event,
-    /// Number of atoms that have entered.
+    /// Number of atoms that have entered, and the starts of those whose operands have not left, of BS and of BN.
     count: Cell<usize>,
+    starts: [RefCell<VecDeque<Option<Time>>>; 2],
     taken: RefCell<Taken>,
     went: Event,
 }
@@ -82,11 +85,11 @@ impl BeforeElementwise {
         sim: &Sim,
         cycle: Time,
     ) -> Option<BeforeElementwise> {
-        layer.ew.as_ref()?;
         let beats = timing::pace(layer, timing).max(1);
         let each = timing::cycles_per_atom(layer, timing) / beats;
         let all = Registers::before_elementwise(layer, timing);
-        (each > 1).then(|| BeforeElementwise::new(sim, cycle, (beats, each), all))
+        timing::waits_for_elementwise(layer, timing)
+            .then(|| BeforeElementwise::new(sim, cycle, (beats, each), all))
     }
 
     fn new(sim: &Sim, cycle: Time, (beats, each): (u32, u32), all: Registers) -> BeforeElementwise {
@@ -98,6 +101,7 @@ impl BeforeElementwise {
             atoms: RefCell::default(),
             entered: sim.event("nvdla.sdp.before_elementwise.entered"),
             count: Cell::new(0),
+            starts: Default::default(),
             taken: RefCell::default(),
             went: sim.event("nvdla.sdp.before_elementwise.went"),
         }
@@ -127,6 +131,8 @@ impl BeforeElementwise {
     /// Puts an atom that has started; `None` ends the layer.
     pub(super) fn enter(&self, atom: Option<Waiting>) {
         self.count.set(self.count.get() + usize::from(atom.is_some()));
+        let start = atom.as_ref().map(|atom| atom.entered.start);
+        self.starts.iter().for_each(|starts| starts.borrow_mut().push_back(start));
         self.atoms.borrow_mut().push_back(atom);
         self.entered.notify_delta();
     }
@@ -179,6 +185,24 @@ impl BeforeElementwise {
     pub(super) async fn atom_before_last_enters(&self, registers: Registers) -> Time {
         let Some(before) = self.count.get().checked_sub(2) else { return Time::ZERO };
         self.known(|taken| self.limit(registers, before, taken)).await
+    }
+
+    /// Has the operands of BS or BN leave `feed` as atoms meet them: each when it comes to the place or, where EW holds it up, when the registers
+    /// behind the place have room for it. Ends with the layer.
+    pub(super) async fn leave(&self, feed: &Feed, meeting: &Meeting) {
+        let later = self.cycle * u64::from(meeting.later.unsigned_abs() + 1);
+        for number in 0.. {
+            let start = loop {
+                let start = self.starts[meeting.stage].borrow_mut().pop_front();
+                match start {
+                    Some(start) => break start,
+                    None => self.entered.wait().await,
+                }
+            };
+            let Some(start) = start else { return };
+            let room = self.known(|taken| self.limit(meeting.behind, number, taken)).await;
+            feed.leave(start.max(room) + later);
+        }
     }
 
     /// Waits until EW has taken all atoms that have entered; tells when the last one would have started if nothing could wait in front of EW.

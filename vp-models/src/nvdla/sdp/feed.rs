@@ -6,6 +6,7 @@
 //! The packing decides when room in the latency FIFO comes back: in groups, not atom by atom. As seen on the
 //! RTL: with 100 cycles of latency, credits return four at a time every four atoms.
 
+use super::pipeline::Operator;
 use crate::bus::Handoff;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::nvdla::cube::Ram;
@@ -31,8 +32,8 @@ pub(super) struct Shape {
     pub(super) words: usize,
     /// Besides them come as many that nobody takes: for so many atoms of data each.
     pub(super) untaken: Option<u64>,
-    /// True if they are operands of ALU and multiplier, new ones for each atom of data.
-    pub(super) of_both: bool,
+    /// Operator whose operands leave their places later than the atom of data starts for which they are, if that shows.
+    pub(super) leaves_later: Option<Operator>,
 }
 
 impl Shape {
@@ -97,9 +98,10 @@ pub(super) struct Feed {
     others: RefCell<VecDeque<Atom>>,
     /// The first of the atoms that are used together, while the others are missing.
     first: Cell<Option<Atom>>,
-    /// Words that the lanes of the multiplier and the registers behind them hold, if it takes its operands later than the ALU: true if one is the
-    /// last of its set. A word is written to the lanes of both or of none (RTL, branch nvdlav1, `NV_NVDLA_SDP_NRDMA_eg.v`, both_rod_rdy).
-    multiplier: Option<Handoff<bool>>,
+    /// Words that the lanes and the registers behind them hold of operands that leave later than their atom starts: true if one is the last of its
+    /// set. Of the multiplier, if a stage takes both: a word is written to the lanes of both or of none (RTL, branch nvdlav1,
+    /// `NV_NVDLA_SDP_NRDMA_eg.v`, both_rod_rdy).
+    leaving: Option<Handoff<bool>>,
     /// Somebody takes operands that nobody does: never.
     untaken: Event,
 }
@@ -111,12 +113,12 @@ impl Feed {
         name: &str,
         cycle: Time,
         atom: usize,
-        (packing, has_later_multiplier): (Packing, bool),
+        (packing, may_leave_later): (Packing, bool),
         dma: Rc<ReadDma>,
     ) -> Rc<Feed> {
         let depth = packing.depth as usize;
         let words = packing.lanes as usize * depth + BEHIND_MULTIPLIER;
-        let multiplier = || Handoff::new(sim, format!("{name}.multiplier"), words, cycle, cycle);
+        let leaving = || Handoff::new(sim, format!("{name}.leaving"), words, cycle, cycle);
         let lane = |lane| Handoff::new(sim, format!("{name}.lane{lane}"), depth, cycle, cycle);
         let feed = Rc::new(Feed {
             sim: sim.clone(),
@@ -134,7 +136,7 @@ impl Feed {
             output: Handoff::new(sim, format!("{name}.output"), 2, cycle, cycle),
             others: RefCell::default(),
             first: Cell::new(None),
-            multiplier: (has_later_multiplier && packing.words_behind.is_some()).then(multiplier),
+            leaving: (may_leave_later && packing.words_behind.is_some()).then(leaving),
             untaken: sim.event(format!("{name}.operands_nobody_takes")),
         });
         sim.server(format!("{name}.pack"), feed.clone().pack());
@@ -186,21 +188,21 @@ impl Feed {
         self.others.borrow_mut().pop_front().unwrap_or([0; MAX_ATOM])
     }
 
-    /// Notes that the words of the next set leave the place of the multiplier from `first` on.
-    pub(super) fn leave_multiplier(&self, first: Time) {
-        let Some(multiplier) = &self.multiplier else { return };
+    /// Notes that the words of the next set leave their places from `first` on, of operands that do so later than their atom starts.
+    pub(super) fn leave(&self, first: Time) {
+        let Some(leaving) = &self.leaving else { return };
         let mut leaves = first;
-        while multiplier.take_as_of(|_| (leaves, self.sim.now())) == Some(false) {
+        while leaving.take_as_of(|_| (leaves, self.sim.now())) == Some(false) {
             leaves += self.cycle;
         }
     }
 
-    /// Takes sets of atoms, which go nowhere; of operands of both ALU and multiplier, or of others.
-    pub(super) async fn drop_sets(&self, (sets, of_both): (u64, bool)) {
+    /// Takes sets of atoms, which go nowhere; of operands that leave later than their atom starts, or of others.
+    pub(super) async fn drop_sets(&self, (sets, leave_later): (u64, bool)) {
         for _ in 0..sets {
             self.ready().await;
-            if of_both {
-                self.leave_multiplier(self.sim.now());
+            if leave_later {
+                self.leave(self.sim.now());
             }
             self.take();
             self.others.borrow_mut().clear();
@@ -215,6 +217,13 @@ impl Feed {
         let writes = together.div_ceil(lanes);
         self.lanes.iter().for_each(|lane| lane.set_depth(self.depth * writes, self.cycle));
         self.output.set_depth(words_behind / words, self.cycle);
+        if let (Some(operator), Some(leaving)) = (shape.leaves_later, &self.leaving) {
+            let behind = match operator {
+                Operator::Alu => words_behind / words * words,
+                Operator::Multiplier => BEHIND_MULTIPLIER,
+            };
+            leaving.set_depth(lanes * self.depth + behind, self.cycle);
+        }
         (lanes * together).div_ceil(words).min(lanes)
     }
 
@@ -227,8 +236,8 @@ impl Feed {
                 self.layer_added.wait().await;
                 continue;
             };
-            let Shape { ram, lines, atoms, together, words, untaken, of_both } = shape;
-            let multiplier = self.multiplier.as_ref().filter(|_| of_both);
+            let Shape { ram, lines, atoms, together, words, untaken, leaves_later } = shape;
+            let leaving = self.leaving.as_ref().filter(|_| leaves_later.is_some());
             let mut written = 0;
             let most = self.words_behind.map_or(self.lanes.len(), |words| self.fit_words(&shape, words));
             let stream = self.dma.stream(ram);
@@ -237,11 +246,11 @@ impl Feed {
                 let mut left = atoms;
                 while left > 0 {
                     let count = left.min(most as u64) as usize;
-                    if let Some(multiplier) = multiplier {
+                    if let Some(leaving) = leaving {
                         for _ in 0..(count * words).div_ceil(together.max(1)) {
                             written += 1;
-                            multiplier.room_from(next).await;
-                            multiplier.put(written % words == 0);
+                            leaving.room_from(next).await;
+                            leaving.put(written % words == 0);
                         }
                     }
                     if self.words_behind.is_some() {
@@ -337,14 +346,14 @@ impl Feed {
             output,
             others,
             first,
-            multiplier,
+            leaving,
             untaken: _,
         } = self;
         dma.checkpoint(at)?;
         let is_empty = layers.borrow().is_empty() && groups.borrow().is_empty() && others.borrow().is_empty();
         at.at_rest(is_empty && first.get().is_none(), "atoms are on their way to SDP")?;
         lanes.iter().try_for_each(|lane| lane.checkpoint(at))?;
-        multiplier.iter().try_for_each(|words| words.checkpoint(at))?;
+        leaving.iter().try_for_each(|words| words.checkpoint(at))?;
         output.checkpoint(at)
     }
 }

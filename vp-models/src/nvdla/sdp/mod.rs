@@ -140,7 +140,8 @@ impl Engine for Sdp {
     }
 
     async fn fetch(&self, layer: &SdpLayer) {
-        let [bs, bn, ew] = operand_streams(layer).map(|stream| Some(Reads::operands(layer, &stream?)));
+        let [bs, bn, ew] = operand_streams(layer)
+            .map(|stream| Some(Reads::operands(layer, &stream?, &self.common.timing.sdp)));
         let main = timing::main_reads(layer).map(|lines| Reads::of(lines, layer.atom, 1));
         let uses = [main.is_some(), bs.is_some(), bn.is_some(), ew.is_some()];
         join(
@@ -203,8 +204,10 @@ impl Engine for Sdp {
     }
 
     fn reads_alike(&self, one: &SdpLayer, other: &SdpLayer) -> bool {
-        let operands =
-            |layer| operand_streams(layer).map(|stream| Some(Reads::operands(layer, &stream?).shape));
+        let operands = |layer| {
+            operand_streams(layer)
+                .map(|stream| Some(Reads::operands(layer, &stream?, &self.common.timing.sdp).shape))
+        };
         timing::main_reads(one) == timing::main_reads(other)
             && operand_streams(one) == operand_streams(other)
             && operands(one) == operands(other)
@@ -219,8 +222,8 @@ impl Engine for Sdp {
         let ahead = self.ahead.take().len() as u64;
         let main = self.main.feed.drop_sets((self.main_atoms(layer) - ahead, false));
         let sets = operand_streams(layer).map(|stream| {
-            let shape = stream.map(|stream| Reads::operands(layer, &stream).shape);
-            shape.map_or((0, false), |shape| (shape.sets(), shape.of_both))
+            let shape = stream.map(|stream| Reads::operands(layer, &stream, &self.common.timing.sdp).shape);
+            shape.map_or((0, false), |shape| (shape.sets(), shape.leaves_later.is_some()))
         });
         let [bs, bn, ew] = [&self.bs, &self.bn, &self.ew].map(|input| &input.feed);
         let [of_bs, of_bn, of_ew] = sets;
@@ -254,7 +257,7 @@ impl Sdp {
     ) -> Sdp {
         let EngineContext { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
-        let input = |name: &str, id, atoms: u32, packing, has_later_multiplier| {
+        let input = |name: &str, id, atoms: u32, packing, may_leave_later| {
             let credits = ReadStreamConfig {
                 capacity: atoms * hardware.atom as u32,
                 lines: u32::MAX,
@@ -262,7 +265,7 @@ impl Sdp {
             };
             let name = format!("nvdla.sdp_rdma.{name}");
             let dma = ReadDma::new(ports, &name, id, credits);
-            let places = (packing, has_later_multiplier);
+            let places = (packing, may_leave_later);
             Input { feed: Feed::new(sim, &name, cycle, hardware.atom, places, dma.clone()), dma }
         };
         let (credits, packing) = (timing.sdp.operand_credits, timing.sdp.operand_packing);

@@ -7,6 +7,7 @@ use super::timing;
 use super::{Input, Sdp};
 use crate::nvdla::dma::MAX_ATOM;
 use crate::nvdla::order::{PAIR, Pairs};
+use crate::nvdla::timing::SdpTiming;
 use vp_core::Time;
 
 /// The most atoms that hold the operands of one atom: two operands of two bytes for each lane.
@@ -24,7 +25,9 @@ impl<'a> LayerOperands<'a> {
     pub(super) fn of(sdp: &'a Sdp, layer: &SdpLayer, has_elementwise: bool) -> LayerOperands<'a> {
         let timing = &sdp.common.timing.sdp;
         let [bs, bn, ew] = timing::operands_later(layer, timing);
-        let of = |input, stream, later| StageOperands::of(input, stream, layer, (later, 0, sdp.common.cycle));
+        let of = |input, stream, later| {
+            StageOperands::of(input, stream, layer, (later, 0, sdp.common.cycle), timing)
+        };
         let of_ew = layer.ew.filter(|_| has_elementwise);
         let stages = [
             of(&sdp.bs, layer.bs.and_then(|stage| stage.operands), bs),
@@ -87,7 +90,7 @@ pub(super) struct StageOperands<'a> {
     atoms: usize,
     atom: usize,
     per_element: bool,
-    /// True if they are of ALU and multiplier, new ones for each atom.
+    /// True if they are of ALU and multiplier, new ones for each atom, and none waits in front of EW.
     of_both: bool,
     /// Time by which the last ones that were gathered let data start.
     there: Time,
@@ -104,7 +107,7 @@ impl<'a> StageOperands<'a> {
         let [.., later] = timing::operands_later(layer, timing);
         let later_place = timing::elementwise_later_place(layer, timing);
         let stream = layer.ew.filter(|_| waits).and_then(|stage| stage.operands);
-        StageOperands::of(&sdp.ew, stream, layer, (later, later_place, sdp.common.cycle))
+        StageOperands::of(&sdp.ew, stream, layer, (later, later_place, sdp.common.cycle), timing)
     }
 
     fn of(
@@ -112,6 +115,7 @@ impl<'a> StageOperands<'a> {
         stream: Option<OperandStream>,
         layer: &SdpLayer,
         (later, later_place, cycle): (i32, u32, Time),
+        timing: &SdpTiming,
     ) -> StageOperands<'a> {
         let atoms = stream.map_or(0, |stream| stream.group_bytes(layer.lanes()) / layer.atom);
         StageOperands {
@@ -122,7 +126,9 @@ impl<'a> StageOperands<'a> {
             atoms: atoms.min(MAX_OPERAND_ATOMS),
             atom: layer.atom,
             per_element: stream.is_some_and(|stream| stream.per_element),
-            of_both: stream.is_some_and(|stream| timing::takes_both(layer, &stream)),
+            of_both: stream.is_some_and(|stream| {
+                timing::takes_both(layer, &stream) && !timing::is_met_behind(layer, &stream, timing)
+            }),
             there: Time::ZERO,
             pairs: layer.pairs(),
             buffers: [[0; MAX_OPERAND_ATOMS * MAX_ATOM]; PAIR as usize],
@@ -175,7 +181,7 @@ impl<'a> StageOperands<'a> {
     fn leave_multiplier(&self, step: (u32, u64), start: Time) {
         if self.due(step) && self.of_both {
             let cycles = self.later.unsigned_abs() + timing::NVDLAV1_MULTIPLIER_LEAVES;
-            self.feed.leave_multiplier(start + self.cycle * u64::from(cycles));
+            self.feed.leave(start + self.cycle * u64::from(cycles));
         }
     }
 

@@ -7,19 +7,19 @@
 //!
 //! The reads end by `reads_end`, and a layer that goes to PDP by `pooling_layer`.
 
-use super::Sdp;
 use super::atom::{AtomCounters, AtomOperands, AtomPosition};
 use super::before_elementwise::{AtomInput, BeforeElementwise, Entered, Waiting};
 use super::before_interface::BeforeInterface;
-use super::layer::{Destination, SdpLayer, SdpSource};
+use super::layer::{Destination, OperandStream, SdpLayer, SdpSource};
 use super::lut::Tables;
 use super::main_input::MainInput;
 use super::operands::{LayerOperands, StageOperands};
 use super::pooling_layer::PoolingLayer;
-use super::reads_end::ReadsEnd;
+use super::reads_end::{Meeting, ReadsEnd};
 use super::results::Results;
 use super::sums::Sums;
 use super::timing;
+use super::{Input, Sdp};
 use crate::bus::axi::Begin;
 use crate::nvdla::dma::Passed;
 use crate::nvdla::engine::PrefetchedLayer;
@@ -126,6 +126,7 @@ impl<'a> Pass<'a> {
     /// Runs the layer; tells when its last atom leaves.
     pub(super) async fn run(self) -> (AtomCounters, Time) {
         let Pass { mut starter, waiting, mut results } = self;
+        let (sdp, layer) = (starter.sdp, starter.layer);
         let went_on = match &waiting {
             None => {
                 let went_on =
@@ -145,7 +146,8 @@ impl<'a> Pass<'a> {
                     starter.end_reads(Some(waiting)).await;
                     went_on
                 };
-                join(enter, results.run(waiting)).await.0
+                let leave = leave_behind(waiting, sdp, layer);
+                join(join(enter, results.run(waiting)), leave).await.0.0
             }
         };
         let last = match went_on {
@@ -154,6 +156,25 @@ impl<'a> Pass<'a> {
         };
         (results.counters, last)
     }
+}
+
+/// Has the operands of BS and BN leave where atoms wait in front of EW.
+async fn leave_behind(waiting: &BeforeElementwise, sdp: &Sdp, layer: &SdpLayer) {
+    let timing = &sdp.common.timing.sdp;
+    let Some(registers) = timing.stage_registers else { return };
+    let mut meetings = Meeting::all(layer, timing, registers);
+    // Behind the last operator of a stage all have left.
+    meetings.reverse();
+    let of = |number: usize| meetings.iter().find(|meeting| meeting.stage == number);
+    let stage = async |number, operands: Option<OperandStream>, input: &Input| {
+        let operands = operands.filter(|operands| timing::is_met_behind(layer, operands, timing));
+        if let (Some(_), Some(meeting)) = (operands, of(number)) {
+            waiting.leave(&input.feed, meeting).await;
+        }
+    };
+    let bs = stage(0, layer.bs.and_then(|stage| stage.operands), &sdp.bs);
+    let bn = stage(1, layer.bn.and_then(|stage| stage.operands), &sdp.bn);
+    join(bs, bn).await;
 }
 
 impl AtomStarter<'_> {

@@ -37,18 +37,18 @@ pub(super) struct ReadsEnd<'a> {
 }
 
 /// Place where data meets the operands of an operator on nvdlav1.
-struct Meeting {
+pub(super) struct Meeting {
     /// Number of the stage: BS, BN, EW.
-    stage: usize,
+    pub(super) stage: usize,
     /// Cycles by which operands may come to their register later than data to SDP's input.
-    later: i32,
+    pub(super) later: i32,
     /// Registers from the place to EW or, without it, to the converter.
-    behind: Registers,
+    pub(super) behind: Registers,
 }
 
 impl Meeting {
     /// Returns the places of a layer, whose stages have so many registers.
-    fn all(layer: &SdpLayer, timing: &SdpTiming, registers: u32) -> Vec<Meeting> {
+    pub(super) fn all(layer: &SdpLayer, timing: &SdpTiming, registers: u32) -> Vec<Meeting> {
         let operands = [
             layer.bs.and_then(|stage| stage.operands),
             layer.bn.and_then(|stage| stage.operands),

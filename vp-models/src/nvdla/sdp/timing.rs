@@ -254,24 +254,24 @@ impl Reads {
     }
 
     /// Of a stage's operands. Of several cubes they are the same, and are read once.
-    pub(super) fn operands(layer: &SdpLayer, operands: &OperandStream) -> Reads {
+    pub(super) fn operands(layer: &SdpLayer, operands: &OperandStream, timing: &SdpTiming) -> Reads {
         let surface = operands.surface;
         let together = operands.group_bytes(layer.lanes()) / layer.atom;
         let repeats = if operands.per_element { 1 } else { u64::from(layer.width) * u64::from(layer.height) };
         let untaken = operands.is_half_taken.then_some(repeats);
         // Of several cubes each entry is written whole, to twice as many lanes (RTL, branch nvdlav1, `NV_NVDLA_SDP_ERDMA_eg.v`, need_extra_rod).
         let words = if layer.order.cubes() > 1 { 1 } else { layer.lanes().div_ceil(Shape::WORD) };
-        let of_both = takes_both(layer, operands);
+        let leaves_later = leaves_later(layer, operands, timing);
         if layer.order != Order::Tiles || !operands.per_element {
             let mut reads = Reads::of(lines(layer, surface, 1), layer.atom, together);
-            reads.shape = Shape { words, untaken, of_both, ..reads.shape };
+            reads.shape = Shape { words, untaken, leaves_later, ..reads.shape };
             return reads;
         }
         let requests = Box::new(in_order(layer, surface, 0));
         let per_surface = layer.order.runs(layer.width, layer.height).count() as u64;
         let runs = u64::from(layer.surfaces()) * per_surface;
         let atoms = layer.steps() / per_surface.max(1) * u64::from(surface.pixel) / layer.atom as u64;
-        let shape = Shape { ram: surface.ram, lines: runs, atoms, together, words, untaken, of_both };
+        let shape = Shape { ram: surface.ram, lines: runs, atoms, together, words, untaken, leaves_later };
         Reads { shape, requests }
     }
 }
@@ -283,6 +283,30 @@ pub(super) fn takes_both(layer: &SdpLayer, operands: &OperandStream) -> bool {
     let of_bs = layer.bs.and_then(|stage| stage.operands);
     let is_behind_bs = of_bs.is_some_and(|of_bs| of_bs.per_element && of_bs != *operands);
     carries == Carries::Both && per_element && !is_half_taken && !is_behind_bs && layer.order.cubes() == 1
+}
+
+/// Returns true if atoms wait in front of EW, which takes longer for one than the stages in front.
+pub(super) fn waits_for_elementwise(layer: &SdpLayer, timing: &SdpTiming) -> bool {
+    layer.ew.is_some() && cycles_per_atom(layer, timing) / pace(layer, timing).max(1) > 1
+}
+
+/// Returns the operator, the last that takes them, whose operands leave their places later than the atom starts for which they are, if that shows: those
+/// of BS and BN that are new for each atom, of a stage with both operators, or where atoms wait in front of EW.
+pub(super) fn leaves_later(
+    layer: &SdpLayer,
+    operands: &OperandStream,
+    timing: &SdpTiming,
+) -> Option<Operator> {
+    if is_met_behind(layer, operands, timing) {
+        return operators(*operands).last().copied();
+    }
+    takes_both(layer, operands).then_some(Operator::Multiplier)
+}
+
+/// Returns true if operands of BS or BN leave when an atom meets them that may have waited in front of EW. (Of several cubes they go to more lanes.)
+pub(super) fn is_met_behind(layer: &SdpLayer, operands: &OperandStream, timing: &SdpTiming) -> bool {
+    let is_new = operands.per_element && !operands.is_half_taken && layer.order.cubes() == 1;
+    is_new && timing.stage_registers.is_some() && waits_for_elementwise(layer, timing)
 }
 
 /// Returns true if any stage has operands in memory.
@@ -311,6 +335,6 @@ pub(super) fn shape(lines: &Lines, atom: usize, together: usize) -> Shape {
         together,
         words: 1,
         untaken: None,
-        of_both: false,
+        leaves_later: None,
     }
 }
