@@ -94,8 +94,8 @@ impl Gathered {
     fn data(&mut self, at: u64, bytes: usize) {
         let Gathered { gatherer, halves: [lower, upper], is_swizzled, is_upper_left, to_come } = self;
         gatherer.put(WriteInterface::PERIOD * (at + DATA_FIFO + 1), bytes);
-        while let Some(asks) = gatherer.asks() {
-            gatherer.granted(asks, 1);
+        while let Some(requests) = gatherer.request_time() {
+            gatherer.granted(requests, 1);
         }
         let made = gatherer.accepted().as_ps();
         *to_come = to_come.saturating_sub(bytes as u64);

@@ -17,7 +17,7 @@
 //!
 //! WriteStream → WriteClient → Arbiter → Pipeline → CountLimit → Pipeline → AW: issue → W, a beat a cycle ─┐
 //! write_stream  write_client  arbiter   pipeline   outstanding  pipeline       write                      │
-//!               write_path or write_gathering                                                             │
+//!               write_path                                                                                │
 //! WriteStream ← WriteClient ← B: acknowledge, in order ← Responder, which says when ← AxiTarget: store ←──┘
 //! write_stream  write_client     write                   responder, latency, timed    target     write
 //! ```
@@ -27,8 +27,8 @@
 //!   later, to `served`. An [`AxiTarget`] behind a socket answers later, too.
 //! * Engines request what they have room for. The exception is CDMA, whose room is in the convolution buffer, and given back as CSC reads. So the
 //!   interface calls up, within its own step: [`Requester::next`] makes the next read, and [`BeatConsumer::take`] says when a beat is taken.
-//! * What a client has in front of the arbiter: `request_registers` of a read client, `write_path` of a write client, `write_gathering` where the
-//!   interface gathers its beats. `realigner` is where a client's beats are not the bus's.
+//! * What a client has in front of the arbiter: `request_registers` of a read client, `write_path` of a write client, with or without the
+//!   gathering of its beats. `realigner` is where a client's beats are not the bus's.
 //! * Where a partner with a clock is the memory, its [`ManagerPins`] answer, beat by beat, in the responder's place (`read::pins`, `write::pins`);
 //!   where it is another master, its [`SubordinatePins`] are one more client (`partners`).
 
@@ -59,7 +59,6 @@ mod timed;
 mod turn;
 mod write;
 mod write_client;
-mod write_gathering;
 mod write_path;
 mod write_stream;
 
@@ -80,9 +79,8 @@ pub use target::{Answer, AxiTarget, Completion, Unmapped};
 pub use timed::{Served, TimedPort};
 pub(crate) use turn::WeightedRoundRobin;
 pub use vp_types::AxiChannel;
-pub(crate) use write_gathering::WriteGatherer;
-pub use write_gathering::WriteGathering;
-pub use write_path::{Begin, WriteLanes, WritePathConfig};
+pub(crate) use write_path::WriteGatherer;
+pub use write_path::{Begin, WriteGathering, WriteLanes, WritePathConfig};
 pub use write_stream::WriteStream;
 
 use vp_core::Time;

@@ -3,8 +3,7 @@
 use super::arbiter::{ArbiterPort, Client};
 use super::burst::Run;
 use super::bytes::Bytes;
-use super::write_gathering::WriteGatherer;
-use super::write_path::WritePath;
+use super::write_path::{WriteGatherer, WritePath};
 use super::{AxiConfig, Burst, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::fifos::FifoLevel;
@@ -224,8 +223,8 @@ impl WriteClient {
     pub(super) fn request_time(&self) -> Option<Time> {
         match &self.kind {
             WriteKind::Outside(next) => next.get().1,
-            WriteKind::Path(path) => path.borrow().asks(),
-            WriteKind::Gatherer(gatherer) => gatherer.borrow().asks(),
+            WriteKind::Path(path) => path.borrow().request_time(),
+            WriteKind::Gatherer(gatherer) => gatherer.borrow().request_time(),
             WriteKind::Buffer { fill, free, .. } => {
                 let queue = self.queue.borrow();
                 let Complete { burst, due } = queue.front()?;

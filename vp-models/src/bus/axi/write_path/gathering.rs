@@ -1,18 +1,13 @@
-//! The way of a write client's beats to the arbiter, where the interface gathers those of an aligned block and asks for all of them at once.
+//! The beats of a write client that the interface gathers by aligned blocks; all beats of a block request the arbiter at once.
 //!
-//! ```text
-//! engine → pipe_p1 → pipe_p2 ┬→ header of a line: pipe_p3
-//!                            └→ dfifo → beats of a block → dfifo in front of the arbiter
-//! ```
-//!
-//! A line is cut at the boundaries of blocks. A block's command goes first and its beats behind it, one a cycle; they ask the arbiter when all
+//! A line is cut at the boundaries of blocks. A block's command goes first and its beats behind it, one a cycle; they request the arbiter when all
 //! are there, and are granted in a row. Beats of the bus are aligned and those of the engine count from the line's first byte, so that a line that
 //! begins in the middle of a beat needs a beat of the bus more. The header of a line enters pipe_p3 when the line before has gone, and its data
 //! comes behind it (RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, cmd_en, dat_en, in_cmd_rdy, is_swizzle; `_arb.v`, src_cmd0_camp_vld,
 //! sticky; `NV_NVDLA_CVIF_WRITE_IG_bpt.v`, `_arb.v` the same).
 //!
 //! Times are those of the arbiter's grant, from where a beat takes the same time to its address on the bus: a single beat, of which nothing
-//! holds back, asks when it is due. Nothing waits in this code: the times follow from those of the puts and of the grants, as far as
+//! holds back, requests it when it is due. Nothing waits in this code: the times follow from those of the puts and of the grants, as far as
 //! these are known.
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -70,7 +65,8 @@ struct Beat {
 
 /// A block whose beats are all in front of the arbiter.
 struct Block {
-    asks: Time,
+    /// Time from which it requests the arbiter.
+    requests: Time,
     beats: u32,
     granted: u32,
 }
@@ -96,7 +92,8 @@ pub(crate) struct WriteGatherer {
     blocks: [usize; 2],
     granted_beats: [Time; BEATS],
     granted_blocks: [Time; COMMANDS],
-    asking: VecDeque<Block>,
+    /// Blocks that request the arbiter.
+    requesting: VecDeque<Block>,
     stalled: Time,
 }
 
@@ -117,7 +114,7 @@ impl WriteGatherer {
             blocks: [0; 2],
             granted_beats: [Time::ZERO; BEATS],
             granted_blocks: [Time::ZERO; COMMANDS],
-            asking: VecDeque::new(),
+            requesting: VecDeque::new(),
             stalled: Time::ZERO,
         }
     }
@@ -206,7 +203,11 @@ impl WriteGatherer {
             self.beats[0] += 1;
             self.in_block += 1;
             if beat.ends_block {
-                self.asking.push_back(Block { asks: accepted + period, beats: self.in_block, granted: 0 });
+                self.requesting.push_back(Block {
+                    requests: accepted + period,
+                    beats: self.in_block,
+                    granted: 0,
+                });
                 self.in_block = 0;
                 self.blocks[0] += 1;
             }
@@ -217,10 +218,10 @@ impl WriteGatherer {
         }
     }
 
-    /// Returns the time from which the first burst that is not granted asks the arbiter, if that is known.
+    /// Returns the time from which the first burst that is not granted requests the arbiter, if that is known.
     #[inline]
-    pub(crate) fn asks(&self) -> Option<Time> {
-        let block = self.asking.front()?;
+    pub(crate) fn request_time(&self) -> Option<Time> {
+        let block = self.requesting.front()?;
         let last = match self.blocks[1].checked_sub(1) {
             Some(number) => self.granted_blocks[number % COMMANDS] + self.period,
             None => Time::ZERO,
@@ -229,15 +230,15 @@ impl WriteGatherer {
             let number = self.beats[1] - 1;
             return Some(self.granted_beats[number % BEATS] + self.period);
         }
-        Some(block.asks.max(last))
+        Some(block.requests.max(last))
     }
 
-    /// Notes that the arbiter has granted the first burst that asks, of so many beats.
+    /// Notes that the arbiter has granted the first burst that requests it, of so many beats.
     pub(crate) fn granted(&mut self, at: Time, beats: u32) {
-        if let Some(asks) = self.asks() {
-            self.stalled += at.since(asks);
+        if let Some(requests) = self.request_time() {
+            self.stalled += at.since(requests);
         }
-        let Some(block) = self.asking.front_mut() else { return };
+        let Some(block) = self.requesting.front_mut() else { return };
         let mut last = at;
         for beat in 0..beats {
             last = at + self.period * u64::from(beat);
@@ -248,7 +249,7 @@ impl WriteGatherer {
         if block.granted >= block.beats {
             self.granted_blocks[self.blocks[1] % COMMANDS] = last;
             self.blocks[1] += 1;
-            self.asking.pop_front();
+            self.requesting.pop_front();
         }
         self.advance();
     }
@@ -269,7 +270,7 @@ impl WriteGatherer {
     }
 
     /// Drops what was announced and not put whole, and beats behind the so many that are of whole bursts. A block ends with these.
-    pub(super) fn abandon(&mut self, whole: usize) {
+    pub(in crate::bus::axi) fn abandon(&mut self, whole: usize) {
         self.lines.clear();
         let mut dropped = (self.beats[0] - self.beats[1] + self.waiting.len()).saturating_sub(whole);
         while dropped > 0 && self.waiting.pop_back().is_some() {
@@ -281,8 +282,8 @@ impl WriteGatherer {
         if let Some(last) = self.waiting.back_mut() {
             (last.ends_block, last.ends_line) = (true, true);
         } else if self.in_block > 0 {
-            let asks = self.accepted + self.period;
-            self.asking.push_back(Block { asks, beats: self.in_block, granted: 0 });
+            let requests = self.accepted + self.period;
+            self.requesting.push_back(Block { requests, beats: self.in_block, granted: 0 });
             self.in_block = 0;
             self.blocks[0] += 1;
             self.line_gone = self.accepted;
@@ -290,13 +291,13 @@ impl WriteGatherer {
         self.advance();
     }
 
-    /// Takes the time for which bursts that ask have waited for the arbiter.
-    pub(super) fn take_stalled(&mut self) -> Time {
+    /// Takes the time for which bursts that request have waited for the arbiter.
+    pub(in crate::bus::axi) fn take_stalled(&mut self) -> Time {
         std::mem::take(&mut self.stalled)
     }
 
-    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        at.at_rest(self.asking.is_empty() && self.waiting.is_empty(), "a write waits for the arbiter")?;
+    pub(in crate::bus::axi) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        at.at_rest(self.requesting.is_empty() && self.waiting.is_empty(), "a write waits for the arbiter")?;
         // The times are past.
         at.value(&mut self.stalled)
     }
@@ -319,9 +320,9 @@ mod tests {
             for atom in 0..bytes / 32 {
                 gatherer.put(CYCLE * (at / 2), 32);
                 at += if atom + 1 == bytes / 32 { 2 - at % 2 } else { 1 };
-                while let Some(asks) = gatherer.asks() {
-                    gatherer.granted(asks, 1);
-                    granted.push(asks.cycles(CYCLE));
+                while let Some(requests) = gatherer.request_time() {
+                    gatherer.granted(requests, 1);
+                    granted.push(requests.cycles(CYCLE));
                 }
             }
         }
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_beat_asks_when_it_is_due() {
+    fn a_single_beat_requests_when_it_is_due() {
         assert_eq!(granted(&[(0, 64)]), [100]);
         assert_eq!(granted(&[(0, 32)]), [100]);
     }

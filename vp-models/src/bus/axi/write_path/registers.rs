@@ -1,85 +1,23 @@
-//! The way of a write client's bursts from its engine to the arbiter, where each burst is one beat.
+//! The items of a write client in the registers between its lanes and the arbiter.
 //!
-//! ```text
-//! engine → lanes → DMAIF → pipe_p1 → pipe_p2 ┬→ header of a line: pipe_p3
-//!                                            └→ data FIFO → commands in front of the arbiter
-//! ```
-//!
-//! A line is a header and its beats in one stream of items, and each item takes a place in each register. Headers leave the stream one
-//! at a time: that of the next line waits in pipe_p2 until the last beat of the line before has left the data FIFO. So how much the way
-//! holds depends on where the lines end (RTL, branch nv_small: `NV_NVDLA_DMAIF_wr.v`, `NV_NVDLA_NOCIF_DRAM_WRITE_IG_bpt.v`, `_arb.v`;
-//! `master`: `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, `_arb.v`).
+//! Each item, a header or a beat, takes a place in each register. Headers leave the stream one at a time: that of the next line waits in pipe_p2
+//! until the last beat of the line before has left the data FIFO. So how much the way holds depends on where the lines end (RTL, branch
+//! nv_small: `NV_NVDLA_DMAIF_wr.v`, `NV_NVDLA_NOCIF_DRAM_WRITE_IG_bpt.v`, `_arb.v`; `master`: `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, `_arb.v`).
 //!
 //! Times are those at which a burst would be on AW if nothing held it back from there on. So those of an unhindered burst are all the
 //! same. Nothing waits in this code: the times follow from those of the puts and of the grants, as far as these are known.
 
+use super::config::{Begin, WritePathConfig};
+use super::times::{BurstTimes, EntryTimes, PAST};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
 use vp_core::Time;
-
-/// The places on a write client's way to the arbiter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WritePathConfig {
-    /// Items in each of pipe_p1 and pipe_p2: 1, or 2 with a skid register. A place can be taken as many cycles after an item has left.
-    pub register: u32,
-    /// Beats in the data FIFO; a place can be taken as many cycles after a beat has left.
-    pub data: u32,
-    /// Cycles from the leaving of a line's last beat to the next header's entry into pipe_p3.
-    pub header: u32,
-    /// Commands that wait for the arbiter; a place can be taken one cycle more than there are places after a grant.
-    pub commands: u32,
-    /// The places between the engine and DMAIF.
-    pub lanes: WriteLanes,
-}
-
-/// The places between an engine and DMAIF, each of one burst, which take turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WriteLanes {
-    /// Number of places.
-    pub count: u32,
-    /// True if each line begins with the first place.
-    pub by_line: bool,
-    /// Cycles from a burst's leaving a place until the next one can be whole in it.
-    pub refill: u32,
-}
 
 /// Cycles from one burst of a client to its next at the arbiter: a command and its data go in turns.
 const COMMAND_AND_DATA: u64 = 2;
 
 /// Bursts that an engine may begin ahead of one that is whole, at most.
 const MOST_AHEAD: usize = 64;
-
-/// Bound on an engine's beginning of a burst: at least so many `cycles` from something that the one so many before it does, if that was held
-/// back, until its own time on AW.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begin {
-    /// From the time at which that one is whole in its lane.
-    Whole {
-        /// Number of bursts.
-        before: u32,
-        /// Number of cycles.
-        cycles: u32,
-    },
-    /// From the time at which that one leaves its lane for DMAIF.
-    HandedOver {
-        /// Number of bursts.
-        before: u32,
-        /// Number of cycles.
-        cycles: u32,
-    },
-}
-
-impl Begin {
-    /// Returns the same where so many bursts between that one and the next are on their way, and have not been put.
-    pub fn behind(self, unput: u32) -> Begin {
-        match self {
-            Begin::Whole { before, cycles } => Begin::Whole { before: before.saturating_sub(unput), cycles },
-            Begin::HandedOver { before, cycles } => {
-                Begin::HandedOver { before: before.saturating_sub(unput), cycles }
-            }
-        }
-    }
-}
 
 /// A header or a beat that is not in the data FIFO or pipe_p3.
 #[derive(Clone, Copy)]
@@ -94,63 +32,9 @@ struct Item {
     whole: Time,
 }
 
-/// Items in front of all others, which have gone through: so many are looked back to.
-const PAST: usize = 2;
-
-/// The times at which the last items have entered a register, by number of the item.
-#[derive(Clone, Copy)]
-struct Entered {
-    times: [Time; 4],
-    count: usize,
-}
-
-impl Entered {
-    /// With the items that are past, the last of which has gone through at `time`.
-    fn new(time: Time) -> Entered {
-        Entered { times: [Time::ZERO, time, Time::ZERO, Time::ZERO], count: PAST }
-    }
-
-    #[inline]
-    fn push(&mut self, time: Time) {
-        self.times[self.count % 4] = time;
-        self.count += 1;
-    }
-
-    /// Returns the time of an item, which is one of the last; [`Time::MAX`] if it is not known.
-    #[inline]
-    fn at(&self, item: usize) -> Time {
-        if item < self.count { self.times[item % 4] } else { Time::MAX }
-    }
-}
-
-/// The times of the last so many bursts, by number.
-#[derive(Clone)]
-struct Last<const N: usize> {
-    times: [Time; N],
-    count: usize,
-}
-
-impl<const N: usize> Last<N> {
-    const NONE: Last<N> = Last { times: [Time::ZERO; N], count: 0 };
-
-    fn push(&mut self, time: Time) {
-        self.times[self.count % N] = time;
-        self.count += 1;
-    }
-
-    /// Returns the time of the burst that many before number `of`; [`Time::ZERO`] if there is none, [`Time::MAX`] if it is not known.
-    fn before(&self, of: usize, by: u32) -> Time {
-        match of.checked_sub(by as usize) {
-            None => Time::ZERO,
-            Some(number) if number >= self.count => Time::MAX,
-            Some(number) => self.times[number % N],
-        }
-    }
-}
-
 /// The bursts of a client on their way to the arbiter.
 #[derive(Clone)]
-pub(super) struct WritePath {
+pub(in crate::bus::axi) struct WritePath {
     config: WritePathConfig,
     period: Time,
     /// Time from one burst of the engine to its next, at least.
@@ -158,11 +42,11 @@ pub(super) struct WritePath {
     /// Items that are not in the data FIFO or pipe_p3, and how many of all are whole in their lanes, as far as is known; headers are.
     items: VecDeque<Item>,
     whole_count: usize,
-    dmaif: Entered,
-    first: Entered,
-    second: Entered,
+    dmaif: EntryTimes,
+    first: EntryTimes,
+    second: EntryTimes,
     /// Entries into the data FIFO, or pipe_p3.
-    behind: Entered,
+    behind: EntryTimes,
     /// Number of bursts put, and the place of the next one in its line, or among all.
     put: usize,
     place: usize,
@@ -171,18 +55,20 @@ pub(super) struct WritePath {
     /// Times at which the last burst is whole and enters DMAIF; the second is not known unless as many have.
     last: [Time; 2],
     /// Times at which bursts are whole, and enter DMAIF, that were held back until then; [`Time::ZERO`] of others.
-    whole: Last<MOST_AHEAD>,
-    handed_over: Last<MOST_AHEAD>,
-    /// Times at which those in the data FIFO that do not ask the arbiter have entered it.
+    whole: BurstTimes<MOST_AHEAD>,
+    handed_over: BurstTimes<MOST_AHEAD>,
+    /// Times at which those in the data FIFO that do not request the arbiter have entered it.
     data: VecDeque<Time>,
-    asks: Last<4>,
-    grants: Last<2>,
+    /// Times from which the last bursts request the arbiter.
+    requests: BurstTimes<4>,
+    /// Times at which the arbiter has granted the last bursts.
+    grants: BurstTimes<2>,
     /// Time for which items have waited for a place in DMAIF.
     stalled: Time,
 }
 
 impl WritePath {
-    pub(super) fn new(period: Time, config: WritePathConfig) -> WritePath {
+    pub(in crate::bus::axi) fn new(period: Time, config: WritePathConfig) -> WritePath {
         debug_assert!(config.data <= 4 && config.commands <= 2, "the times of so many are kept");
         debug_assert!((1..=PAST as u32).contains(&config.register), "so many items are looked back to");
         WritePath {
@@ -191,30 +77,30 @@ impl WritePath {
             pace: period,
             items: VecDeque::new(),
             whole_count: PAST,
-            dmaif: Entered::new(period),
-            first: Entered::new(period),
-            second: Entered::new(period),
-            behind: Entered::new(period),
+            dmaif: EntryTimes::new(period),
+            first: EntryTimes::new(period),
+            second: EntryTimes::new(period),
+            behind: EntryTimes::new(period),
             put: 0,
             place: 0,
             lanes: vec![Time::ZERO; config.lanes.count.max(1) as usize],
             last: [Time::ZERO; 2],
-            whole: Last::NONE,
-            handed_over: Last::NONE,
+            whole: BurstTimes::NONE,
+            handed_over: BurstTimes::NONE,
             data: VecDeque::new(),
-            asks: Last::NONE,
-            grants: Last::NONE,
+            requests: BurstTimes::NONE,
+            grants: BurstTimes::NONE,
             stalled: Time::ZERO,
         }
     }
 
     /// Sets the time from one burst of the engine to its next.
-    pub(super) fn set_pace(&mut self, pace: Time) {
+    pub(in crate::bus::axi) fn set_pace(&mut self, pace: Time) {
         self.pace = pace;
     }
 
     /// Begins a line.
-    pub(super) fn begin_line(&mut self) {
+    pub(in crate::bus::axi) fn begin_line(&mut self) {
         if self.config.lanes.by_line {
             self.place = 0;
         }
@@ -222,7 +108,7 @@ impl WritePath {
     }
 
     /// Puts a burst, which would be on AW at `at`.
-    pub(super) fn put(&mut self, at: Time) {
+    pub(in crate::bus::axi) fn put(&mut self, at: Time) {
         let waits = self.is_waiting();
         self.push(false, self.place % self.lanes.len(), at);
         self.put += 1;
@@ -234,7 +120,7 @@ impl WritePath {
             self.enter_first();
             self.enter_second();
             self.enter_behind();
-            self.ask();
+            self.request();
         } else {
             self.advance();
         }
@@ -245,25 +131,25 @@ impl WritePath {
         self.items.push_back(Item { number: self.put, is_header, lane, due, whole });
     }
 
-    /// Notes that the arbiter has granted the first burst that asks.
-    pub(super) fn granted(&mut self, at: Time) {
+    /// Notes that the arbiter has granted the first burst that requests it.
+    pub(in crate::bus::axi) fn granted(&mut self, at: Time) {
         self.grants.push(at);
         self.advance();
     }
 
-    /// Returns the time from which the first burst that is not granted asks the arbiter, if that is known.
+    /// Returns the time from which the first burst that is not granted requests the arbiter, if that is known.
     #[inline]
-    pub(super) fn asks(&self) -> Option<Time> {
-        Some(self.asks.before(self.grants.count, 0)).filter(|asks| *asks < Time::MAX)
+    pub(in crate::bus::axi) fn request_time(&self) -> Option<Time> {
+        Some(self.requests.before(self.grants.count, 0)).filter(|requests| *requests < Time::MAX)
     }
 
     /// Returns the time at which the last burst is in DMAIF, if that is known.
-    pub(super) fn handed_over(&self) -> Option<Time> {
+    pub(in crate::bus::axi) fn handed_over(&self) -> Option<Time> {
         (self.handed_over.count == self.put).then_some(self.last[1])
     }
 
     /// Returns the earliest time at which the next burst can be on AW, as far as those before it hold it back. `None`: that is not known.
-    pub(super) fn earliest(&self, begin: Begin) -> Option<Time> {
+    pub(in crate::bus::axi) fn earliest(&self, begin: Begin) -> Option<Time> {
         let (of, before, cycles) = match begin {
             Begin::Whole { before, cycles } => (&self.whole, before, cycles),
             Begin::HandedOver { before, cycles } => (&self.handed_over, before, cycles),
@@ -277,7 +163,7 @@ impl WritePath {
 
     /// Returns how many bursts of at most so many, the first of which would be on AW at `at` and the others each `pace` later, begin as if
     /// nothing held them back.
-    pub(super) fn unhindered(&self, begin: Begin, at: Time, pace: Time, most: usize) -> usize {
+    pub(in crate::bus::axi) fn unhindered(&self, begin: Begin, at: Time, pace: Time, most: usize) -> usize {
         let mut path = self.clone();
         let is_next = |number: &usize| {
             let next = at + pace * *number as u64;
@@ -291,7 +177,7 @@ impl WritePath {
     /// Finds the times that are known by now, each once: what a grant lets go on makes room place by place, from the arbiter back to the lanes.
     fn advance(&mut self) {
         while self.is_waiting()
-            && (self.ask()
+            && (self.request()
                 | self.enter_behind()
                 | self.enter_second()
                 | self.enter_first()
@@ -375,36 +261,13 @@ impl WritePath {
     /// Has items enter pipe_p1; returns true if one does.
     #[inline]
     fn enter_first(&mut self) -> bool {
-        let before = self.first.count;
-        while self.first.count < self.dmaif.count
-            && let Some(room) = self.register_room(self.first.count, &self.second)
-        {
-            let item = self.first.count;
-            self.first.push(self.dmaif.at(item).max(self.first.at(item - 1) + self.period).max(room));
-        }
-        self.first.count > before
+        self.first.pass(&self.dmaif, &self.second, self.config.register, self.period)
     }
 
     /// Has items enter pipe_p2; returns true if one does.
     #[inline]
     fn enter_second(&mut self) -> bool {
-        let before = self.second.count;
-        while self.second.count < self.first.count
-            && let Some(room) = self.register_room(self.second.count, &self.behind)
-        {
-            let item = self.second.count;
-            self.second.push(self.first.at(item).max(self.second.at(item - 1) + self.period).max(room));
-        }
-        self.second.count > before
-    }
-
-    /// Returns the time at which pipe_p1 or pipe_p2 has a place for an item, if that is known, of the times at which those before it leave it for the
-    /// place behind. A register of one place passes its item on in the cycle in which it takes the next.
-    #[inline]
-    fn register_room(&self, item: usize, left: &Entered) -> Option<Time> {
-        let places = self.config.register;
-        let left = left.at(item - places as usize);
-        (left < Time::MAX).then(|| left + self.period * u64::from(places))
+        self.second.pass(&self.first, &self.behind, self.config.register, self.period)
     }
 
     /// Has items enter pipe_p3 and the data FIFO; returns true if one does.
@@ -418,7 +281,7 @@ impl WritePath {
                 true => (1, self.config.header),
                 false => (self.config.data, self.config.data),
             };
-            let asked = self.asks.before(number, by);
+            let asked = self.requests.before(number, by);
             if asked == Time::MAX {
                 break;
             }
@@ -433,18 +296,18 @@ impl WritePath {
         self.behind.count > before
     }
 
-    /// Has bursts ask the arbiter; returns true if one does.
+    /// Has bursts request the arbiter; returns true if one does.
     #[inline]
-    fn ask(&mut self) -> bool {
+    fn request(&mut self) -> bool {
         let (period, commands, mut has_moved) = (self.period, self.config.commands, false);
         while let Some(&in_data) = self.data.front() {
-            let number = self.asks.count;
+            let number = self.requests.count;
             let granted = self.grants.before(number, commands);
             if granted == Time::MAX {
                 break;
             }
-            let command = self.asks.before(number, 1) + period * COMMAND_AND_DATA;
-            self.asks.push(in_data.max(command).max(granted + period * u64::from(commands + 1)));
+            let command = self.requests.before(number, 1) + period * COMMAND_AND_DATA;
+            self.requests.push(in_data.max(command).max(granted + period * u64::from(commands + 1)));
             self.data.pop_front();
             has_moved = true;
         }
@@ -452,11 +315,11 @@ impl WritePath {
     }
 
     /// Takes the time for which items have waited for a place in DMAIF.
-    pub(super) fn take_stalled(&mut self) -> Time {
+    pub(in crate::bus::axi) fn take_stalled(&mut self) -> Time {
         std::mem::take(&mut self.stalled)
     }
 
-    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+    pub(in crate::bus::axi) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         at.at_rest(self.grants.count == self.put, "a write waits for the arbiter")?;
         // The times are past.
         at.value(&mut self.stalled)
@@ -466,6 +329,7 @@ impl WritePath {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bus::axi::write_path::WriteLanes;
     use proptest::prelude::*;
 
     const CYCLE: Time = Time::ns(1);
@@ -489,8 +353,8 @@ mod tests {
             (0..bursts).for_each(|burst| path.put(CYCLE * (first + burst * pace)));
         }
         let (mut granted, mut free) = (Vec::new(), CYCLE * free);
-        while let Some(asks) = path.asks() {
-            let at = asks.max(free);
+        while let Some(requests) = path.request_time() {
+            let at = requests.max(free);
             path.granted(at);
             granted.push(at.cycles(CYCLE));
             free = at + CYCLE;
@@ -515,13 +379,13 @@ mod tests {
     }
 
     #[test]
-    fn a_client_asks_every_second_cycle() {
+    fn a_client_requests_every_second_cycle() {
         let expected = [100, 102, 104, 106, 108, 200, 202, 204, 206, 208];
         assert_eq!(granted(WritePathConfig { lanes: FIFO, ..SMALL }, &[(100, 5), (200, 5)], 1, 0), expected);
         assert_eq!(granted(MASTER, &[(100, 5), (200, 5)], 1, 0), expected);
     }
 
-    /// Two bursts ask at once, as many as there are commands; then the data of each command comes behind it.
+    /// Two bursts request at once, as many as there are commands; then the data of each command comes behind it.
     #[test]
     fn what_has_waited_comes_as_the_registers_pass_it_on() {
         let lines = [(100, 8)];
@@ -552,9 +416,9 @@ mod tests {
             path.put(CYCLE * (100 + 8 * begun));
             begun += 1;
             if granted < 5
-                && let Some(asks) = path.asks()
+                && let Some(requests) = path.request_time()
             {
-                path.granted(asks);
+                path.granted(requests);
                 granted += 1;
             }
         }
@@ -585,9 +449,9 @@ mod tests {
                 path.set_pace(CYCLE * pace);
                 let (mut next, mut free, mut granted) = (0, 0, Vec::new());
                 while granted.len() < puts.len() {
-                    match path.asks() {
-                        Some(asks) if next == puts.len() || !is_put() => {
-                            let at = asks.cycles(CYCLE).max(free) + delays[granted.len()];
+                    match path.request_time() {
+                        Some(requests) if next == puts.len() || !is_put() => {
+                            let at = requests.cycles(CYCLE).max(free) + delays[granted.len()];
                             path.granted(CYCLE * at);
                             granted.push(at);
                             free = at + 1;
