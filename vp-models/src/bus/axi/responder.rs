@@ -5,13 +5,16 @@
 //!                   └→ a memory model    [`TimedPort`]: it says so when it has served the burst
 //! ```
 //!
-//! Faults are in front of both: they hold an address back, or what is answered. A memory with a clock outside is not asked here: it answers
-//! at its pins, beat by beat (`read::pins`, `write::pins`), and only its open writes are kept here.
+//! Faults (`faults`) are in front of both: they hold an address back, or what is answered. A memory with a clock outside is not asked here: it
+//! answers at its pins, beat by beat (`read::pins`, `write::pins`), and only its open writes are kept here.
+
+mod faults;
 
 use super::latency::LatencySource;
-use super::{AxiChannel, AxiConfig, Burst, TimedPort};
+use super::{AxiConfig, Burst, TimedPort};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::BurstFaults;
+use faults::Faults;
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -52,17 +55,6 @@ struct OpenBurst<T> {
     kept: T,
 }
 
-/// Faults in front of a memory.
-struct Faults {
-    faults: Rc<BurstFaults>,
-    /// Time from which on the next address is taken.
-    address: Time,
-    /// True if the fault of the next address is evaluated.
-    is_evaluated: bool,
-    /// True if nothing is answered any more.
-    is_dead: bool,
-}
-
 impl<T> Responder<T> {
     pub(super) fn new(
         write: bool,
@@ -81,53 +73,42 @@ impl<T> Responder<T> {
 
     /// Has faults strike from now on.
     pub(super) fn set_faults(&mut self, faults: Rc<BurstFaults>) {
-        self.faults = Some(Faults { faults, address: Time::ZERO, is_evaluated: false, is_dead: false });
+        self.faults = Some(Faults::new(self.write, faults));
     }
 
-    /// The faults in front of it.
+    /// Returns the faults in front of it.
     pub(super) fn faults(&self) -> Option<&BurstFaults> {
-        self.faults.as_ref().map(|faults| &*faults.faults)
+        self.faults.as_ref().map(Faults::source)
     }
 
-    /// Time from which on the next address is taken, as far as it is known.
+    /// Returns the time from which on the next address is taken, as far as it is known.
     #[inline]
     pub(super) fn room(&self) -> Time {
         if self.model.as_ref().is_some_and(|model| !model.has_room(self.write)) {
             return Time::MAX;
         }
-        self.faults.as_ref().map_or(Time::ZERO, |faults| faults.address)
+        self.faults.as_ref().map_or(Time::ZERO, Faults::room)
     }
 
     /// Returns true if no fault holds this address back now; it is the next one until then.
     #[inline]
     pub(super) fn admits(&mut self, burst: &Burst, now: Time) -> bool {
-        let Some(faults) = &mut self.faults else { return true };
-        if !std::mem::replace(&mut faults.is_evaluated, true) {
-            let channel = if self.write { AxiChannel::WriteAddress } else { AxiChannel::ReadAddress };
-            faults.address = now + faults.faults.stall(channel, burst);
-        }
-        let is_admitted = faults.address <= now;
-        faults.is_evaluated = !is_admitted;
-        is_admitted
+        self.faults.as_mut().is_none_or(|faults| faults.admits(burst, now))
     }
 
     /// Returns the time by which a fault holds back the data of a write, which is to go over W now.
     #[inline]
     pub(super) fn data_delay(&self, burst: &Burst) -> Time {
-        self.faults().map_or(Time::ZERO, |faults| faults.stall(AxiChannel::WriteData, burst))
+        self.faults.as_ref().map_or(Time::ZERO, |faults| faults.data_delay(burst))
     }
 
     /// Returns the time by which a fault holds back the answer to a burst; [`Time::MAX`]: for ever, as that to all behind it.
     #[inline]
     pub(super) fn answer_delay(&mut self, burst: &Burst) -> Time {
-        let Some(faults) = &mut self.faults else { return Time::ZERO };
-        let channel = if self.write { AxiChannel::WriteResponse } else { AxiChannel::ReadData };
-        let delay = faults.faults.stall(channel, burst);
-        faults.is_dead |= delay == Time::MAX;
-        if faults.is_dead { Time::MAX } else { delay }
+        self.faults.as_mut().map_or(Time::ZERO, |faults| faults.answer_delay(burst))
     }
 
-    /// The read that a memory model tells of is taken from the bus then.
+    /// Notes that the read a memory model has served is taken from the bus at `at`.
     pub(super) fn taken(&self, at: Time) {
         if let Some(model) = &self.model {
             model.taken(at);
@@ -175,9 +156,9 @@ impl<T> Responder<T> {
         self.config.edge_from(start)
     }
 
-    /// A memory model has served a burst: [`Responder::take_answered`] has those that are answered with that.
+    /// Notes that a memory model has served a burst; [`Responder::take_answered`] has those that are answered with that.
     pub(super) fn served(&mut self, tag: u64) {
-        if self.faults.as_ref().is_some_and(|faults| faults.is_dead) {
+        if self.faults.as_ref().is_some_and(Faults::is_silent) {
             return;
         }
         let Some(queue) = self.open.by_id.get_mut(&(tag as u32)) else { return };
