@@ -367,7 +367,7 @@ impl Interconnect {
         loop {
             self.next.set(Time::ZERO);
             if let Err(pending) = self.step(self.sim.now()) {
-                observed.tell(self.sim.now());
+                observed.report(self.sim.now());
                 match pending {
                     PendingAnswer::Read(completion) => completion.done(&self.sim).await,
                     PendingAnswer::Write(completion) => completion.done(&self.sim).await,
@@ -402,11 +402,11 @@ impl Interconnect {
 
 impl BufferedSource for Interconnect {
     fn told_until(&self) -> Time {
-        self.observed.told_until()
+        self.observed.reported_until()
     }
 
     fn flush(&self, now: Time) {
-        self.observed.tell(now);
+        self.observed.report(now);
     }
 }
 
@@ -426,7 +426,7 @@ impl Interconnect {
             stepwise: _,
             fifos: _,
         } = self;
-        at.at_rest(observed.told_until() == Time::MAX, "transfers are not told yet")?;
+        at.at_rest(observed.reported_until() == Time::MAX, "transfers are not told yet")?;
         at.part("reads")?;
         reads.checkpoint_reads(at)?;
         at.part("writes")?;

@@ -1,4 +1,4 @@
-//! Observations of an interface that its observers have not been told yet.
+//! Transfers of an interface that are not yet reported to its observers.
 
 use super::{Burst, Unmapped};
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use vp_core::{Sim, Time};
 pub(super) struct Observed {
     sim: Sim,
     source: Source,
-    untold: RefCell<PendingReports>,
+    pending: RefCell<PendingReports>,
 }
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct PendingReports {
     /// Reads for which it is known when their data will be on the bus, in that order.
     reads: Vec<ScheduledRead>,
     /// Numbers of these reads whose request, beginning and end were reported.
-    told: [usize; 3],
+    reported: [usize; 3],
     /// Numbers of these reads that had begun and ended when the next event was last asked for.
     passed: [usize; 2],
 }
@@ -30,7 +30,7 @@ const MOST: usize = 256;
 
 impl Observed {
     pub(super) fn new(sim: &Sim, source: Source) -> Observed {
-        Observed { sim: sim.clone(), source, untold: RefCell::default() }
+        Observed { sim: sim.clone(), source, pending: RefCell::default() }
     }
 
     /// Returns the source as which transfers are reported.
@@ -43,7 +43,7 @@ impl Observed {
     pub(super) fn see(&self, now: Time, stage: Stage, write: bool, requested: Time, burst: &Burst) {
         if self.sim.is_observed(Kinds::TRANSFERS) {
             let Burst { id, address, bytes, .. } = *burst;
-            let single = &mut self.untold.borrow_mut().single;
+            let single = &mut self.pending.borrow_mut().single;
             single.push((now, Transfer { stage, write, id, address, bytes, requested }));
         }
     }
@@ -53,7 +53,7 @@ impl Observed {
     #[inline]
     pub(super) fn expect(&self, requested: Time, is_asked: bool, first: Time, last: Time, burst: &Burst) {
         if self.sim.is_observed(Kinds::TRANSFERS) {
-            let reads = &mut self.untold.borrow_mut().reads;
+            let reads = &mut self.pending.borrow_mut().reads;
             // Nothing of it is seen before the same of the read before.
             let (first, last) = match reads.last() {
                 Some(before) => (first.max(before.first), last.max(before.last)),
@@ -64,21 +64,21 @@ impl Observed {
         }
     }
 
-    /// Nothing earlier will be reported; [`Time::MAX`] if everything has been reported.
-    pub(super) fn told_until(&self) -> Time {
-        let untold = &*self.untold.borrow();
-        let single = untold.single.first().map_or(Time::MAX, |&(time, _)| time);
-        let asked = untold.reads[untold.told[0]..].iter().find(|read| !read.is_requested);
-        let [_, begun, over] = untold.told;
-        let first = untold.reads.get(begun).map_or(Time::MAX, |read| read.first);
-        let last = untold.reads[..begun].get(over).map_or(Time::MAX, |read| read.last);
+    /// Returns the time before which everything has been reported; [`Time::MAX`] if everything has been reported.
+    pub(super) fn reported_until(&self) -> Time {
+        let pending = &*self.pending.borrow();
+        let single = pending.single.first().map_or(Time::MAX, |&(time, _)| time);
+        let asked = pending.reads[pending.reported[0]..].iter().find(|read| !read.is_requested);
+        let [_, begun, over] = pending.reported;
+        let first = pending.reads.get(begun).map_or(Time::MAX, |read| read.first);
+        let last = pending.reads[..begun].get(over).map_or(Time::MAX, |read| read.last);
         single.min(asked.map_or(Time::MAX, |read| read.requested)).min(first).min(last)
     }
 
     /// Memory did not serve a client's burst; `became` says what that means for its data.
     pub(super) fn refused(&self, now: Time, client: &str, write: bool, refused: &Unmapped, became: &str) {
         if self.sim.is_observed(Kinds::WARNINGS) {
-            self.tell(now);
+            self.report(now);
             let Unmapped { address, bytes, ref why } = *refused;
             let text = &format!("not served: {why}; {became}");
             let warning = Warning::Access { client, write, address, bytes, text };
@@ -90,29 +90,29 @@ impl Observed {
     /// is much. Returns the time at which the next expected event will be seen; [`Time::MAX`] if none is expected.
     pub(super) fn report_awaited(&self, now: Time) -> Time {
         if self.sim.is_observed(Kinds::PROMPT | Kinds::WATERMARKS) {
-            self.tell(now);
+            self.report(now);
         } else {
             self.report_many(now);
         }
-        self.untold.borrow_mut().due(now)
+        self.pending.borrow_mut().due(now)
     }
 
     /// Tells the observers what has been seen by now, if that is much.
     #[inline]
     pub(super) fn report_many(&self, now: Time) {
-        let untold = self.untold.borrow();
-        if untold.single.len() >= MOST || untold.reads.len() - untold.told[0] >= MOST {
-            drop(untold);
-            self.tell(now);
+        let pending = self.pending.borrow();
+        if pending.single.len() >= MOST || pending.reads.len() - pending.reported[0] >= MOST {
+            drop(pending);
+            self.report(now);
         }
     }
 
     /// Tells the observers what has been seen by now.
-    pub(super) fn tell(&self, now: Time) {
+    pub(super) fn report(&self, now: Time) {
         // Nothing is added meanwhile: observers look on.
-        let mut untold = self.untold.take();
-        untold.tell(now, |transfers| self.sim.report_transfers(self.source, transfers));
-        self.untold.replace(untold);
+        let mut pending = self.pending.take();
+        pending.report(now, |transfers| self.sim.report_transfers(self.source, transfers));
+        self.pending.replace(pending);
     }
 }
 
@@ -130,9 +130,9 @@ impl PendingReports {
         first.min(last)
     }
 
-    /// Tells what is up to `now`.
-    fn tell(&mut self, now: Time, report: impl FnOnce(&Transfers<'_>)) {
-        let PendingReports { single, reads, told: [asked, begun, over], .. } = self;
+    /// Reports what is up to `now`.
+    fn report(&mut self, now: Time, report: impl FnOnce(&Transfers<'_>)) {
+        let PendingReports { single, reads, reported: [asked, begun, over], .. } = self;
         let singles = single.partition_point(|(time, _)| *time <= now);
         // A read begins after it was asked for, and ends after it began.
         let is_asked = |read: &&ScheduledRead| read.is_requested || read.requested <= now;
@@ -145,11 +145,11 @@ impl PendingReports {
         }
         report(&Transfers::new(&single[..singles], reads, stages));
         single.drain(..singles);
-        self.told = [asks, begins, ends];
+        self.reported = [asks, begins, ends];
         // Those that are over are not worth moving the others for each time.
         if ends == reads.len() || ends >= MOST.max(reads.len() - ends) {
             reads.drain(..ends);
-            self.told = self.told.map(|told| told - ends);
+            self.reported = self.reported.map(|number| number - ends);
             self.passed = self.passed.map(|passed| passed.saturating_sub(ends));
         }
     }

@@ -126,7 +126,7 @@ fn case() -> impl Strategy<Value = Case> {
         )
 }
 
-/// A RAM that answers as it is told.
+/// A RAM whose answers a test sets.
 struct Slow {
     sim: Sim,
     ram: Ram,
@@ -214,7 +214,7 @@ struct Outcome {
 /// The levels that a FIFO has had, each since then; those that it had for no time are left out.
 type Levels = Vec<(Time, i64)>;
 
-/// Returns the levels of a FIFO that follow from their changes, as they were told.
+/// Returns the levels of a FIFO that follow from its changes, in the order in which these were reported.
 fn levels(mut changes: Vec<(Time, i64)>) -> Levels {
     changes.sort_by_key(|(time, _)| *time);
     let mut levels = Levels::from([(Time::ZERO, 0)]);

@@ -135,7 +135,7 @@ impl SubordinatePins {
     }
 
     /// Drives a ready so that it is high from `from` on, and not before, as seen at `now`.
-    fn tell(&self, state: &mut SubordinateState, which: usize, now: Time, from: Time) {
+    fn drive_ready(&self, state: &mut SubordinateState, which: usize, now: Time, from: Time) {
         let next = now + self.period;
         let ready = &mut state.ready[which];
         let wanted = match ready.level {
@@ -156,7 +156,7 @@ impl SubordinatePins {
             return None;
         }
         if !state.ready[which].at(now) && room <= now {
-            self.tell(state, which, now, room);
+            self.drive_ready(state, which, now, room);
         }
         let is_ready = state.ready[which].at(now);
         let address = if which == AR { &mut state.read } else { &mut state.write };
@@ -183,7 +183,7 @@ impl SubordinatePins {
     /// Drives ARREADY or AWREADY: there is room for another address from `room` on. Returns the time of the next update.
     pub(in crate::bus::axi) fn update_room(&self, write: bool, now: Time, room: Time) -> Time {
         let state = &mut *self.state.borrow_mut();
-        self.tell(state, if write { AW } else { AR }, now, room);
+        self.drive_ready(state, if write { AW } else { AR }, now, room);
         let address = if write { &state.write } else { &state.read };
         // The next one is taken then, if it waits already.
         match room > now {
@@ -247,7 +247,7 @@ impl SubordinatePins {
             state.data_free = now + self.period;
         }
         let room = if state.beats.len() < MOST_WRITE_DATA { now } else { Time::MAX };
-        self.tell(state, W, now, room);
+        self.drive_ready(state, W, now, room);
         if state.arriving.is_empty() { Time::MAX } else { state.data_free.max(now + self.period) }
     }
 

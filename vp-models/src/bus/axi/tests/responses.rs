@@ -38,14 +38,14 @@ fn run(simulation: &mut Simulation, memory: &Slow) {
 const EVERY: [Memory; 3] = [Memory::Inside, Memory::AtOnce, Memory::Later];
 
 #[test]
-fn the_first_burst_in_no_memory_is_told_to_who_takes_its_data() {
+fn the_first_burst_in_no_memory_is_reported_to_the_taker_of_its_data() {
     for memory in EVERY {
         let mut simulation = Simulation::new();
         let (interconnect, slow) = interconnect(&simulation, memory);
         let config = ReadStreamConfig { capacity: 256, lines: u32::MAX, credit_return: Time::ZERO };
         let [stream, other] = [0, 1].map(|id| ReadStream::new(&interconnect, "reads", id, config));
-        let told = Rc::new(RefCell::new(Vec::new()));
-        let (log, from) = (told.clone(), stream.clone());
+        let responses = Rc::new(RefCell::new(Vec::new()));
+        let (log, from) = (responses.clone(), stream.clone());
         simulation.sim().process("take", async move {
             // Two bursts of memory, and two behind it.
             from.request(MEMORY - 32, 64).await;
@@ -64,19 +64,23 @@ fn the_first_burst_in_no_memory_is_told_to_who_takes_its_data() {
             from.take(&mut [0; 64]).await;
         });
         run(&mut simulation, &slow);
-        assert_eq!(told.take(), [([0; 32], None), ([0; 32], Some(MEMORY)), ([0; 32], None)], "{memory:?}");
+        assert_eq!(
+            responses.take(),
+            [([0; 32], None), ([0; 32], Some(MEMORY)), ([0; 32], None)],
+            "{memory:?}"
+        );
         assert_eq!(other.take_refused(), None, "{memory:?}");
     }
 }
 
 #[test]
-fn a_write_that_no_memory_took_is_told_when_it_is_acknowledged() {
+fn a_write_that_no_memory_took_is_reported_when_it_is_acknowledged() {
     for memory in EVERY {
         let mut simulation = Simulation::new();
         let (interconnect, slow) = interconnect(&simulation, memory);
         let stream = WriteStream::new(&interconnect, "writes", 0);
-        let told = Rc::new(RefCell::new(Vec::new()));
-        let (log, to) = (told.clone(), stream.clone());
+        let responses = Rc::new(RefCell::new(Vec::new()));
+        let (log, to) = (responses.clone(), stream.clone());
         simulation.sim().process("put", async move {
             for (address, bytes) in [(MEMORY - 16, 48u32), (0, 16)] {
                 to.line(address, bytes);
@@ -87,7 +91,7 @@ fn a_write_that_no_memory_took_is_told_when_it_is_acknowledged() {
             }
         });
         run(&mut simulation, &slow);
-        assert_eq!(told.take(), [Some((MEMORY, 16)), None], "{memory:?}");
+        assert_eq!(responses.take(), [Some((MEMORY, 16)), None], "{memory:?}");
         let mut last = [0; 16];
         slow.ram.read(MEMORY - 16, &mut last).unwrap();
         assert_eq!(last, [9; 16], "what memory there is has its part");

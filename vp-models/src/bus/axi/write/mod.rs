@@ -32,8 +32,8 @@ pub(super) struct Write {
     generation: u32,
 }
 
-/// A write whose data is on its way to the memory.
-pub(super) struct Moving {
+/// A write in its data phase: its address was on AW, and its data is on its way over W to the memory.
+pub(super) struct DataPhase {
     write: Write,
     /// Time at which all its data is there; [`Time::MAX`] until it is known.
     stored: Time,
@@ -47,10 +47,10 @@ pub(super) struct Moving {
     is_lost: bool,
 }
 
-/// The writes on W, and those that wait for B.
+/// The writes in their data phase, and those that wait for B.
 #[derive(Default)]
 pub(super) struct WriteSide {
-    moving: VecDeque<Moving>,
+    data_phases: VecDeque<DataPhase>,
     /// Writes whose responses' times are known.
     answered: VecDeque<Write>,
     last_acknowledged: Time,
@@ -130,7 +130,7 @@ impl Direction for WriteSide {
             }
             transfers.responder.open.push(burst.id, Time::ZERO, write());
         }
-        transfers.side.moving.push_back(Moving {
+        transfers.side.data_phases.push_back(DataPhase {
             write: write(),
             stored,
             arrived: None,
@@ -164,8 +164,8 @@ impl Step<'_, WriteSide> {
             self.acknowledge()?;
         }
         let at_pins = at_pins.min(self.update_ready());
-        let WriteSide { moving, answered, .. } = &self.transfers.side;
-        let stored = moving.front().map_or(Time::MAX, |moving| moving.stored);
+        let WriteSide { data_phases, answered, .. } = &self.transfers.side;
+        let stored = data_phases.front().map_or(Time::MAX, |phase| phase.stored);
         let acknowledged = answered.front().map_or(Time::MAX, |write| write.acknowledged);
         Ok(self.next_advance().min(at_pins).min(stored).min(acknowledged))
     }
@@ -180,8 +180,9 @@ impl Step<'_, WriteSide> {
 
     /// Gives the memory what it has all data of.
     fn store(&mut self) {
-        while self.transfers.side.moving.front().is_some_and(|moving| moving.stored <= self.now)
-            && let Some(Moving { mut write, arrived, is_sent, .. }) = self.transfers.side.moving.pop_front()
+        while self.transfers.side.data_phases.front().is_some_and(|phase| phase.stored <= self.now)
+            && let Some(DataPhase { mut write, arrived, is_sent, .. }) =
+                self.transfers.side.data_phases.pop_front()
         {
             let (burst, client) = (write.burst, &self.clients[write.client]);
             self.observed.see(self.now, Stage::Data, true, write.granted, &burst);
@@ -249,9 +250,9 @@ impl Writes {
     pub(super) fn checkpoint_writes(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // That a client is among those that request says only that it is to be looked at.
         self.checkpoint(at, |side, at| {
-            let WriteSide { moving, answered, last_acknowledged } = side;
+            let WriteSide { data_phases, answered, last_acknowledged } = side;
             at.value(last_acknowledged)?;
-            at.at_rest(moving.is_empty() && answered.is_empty(), "writes are in flight")
+            at.at_rest(data_phases.is_empty() && answered.is_empty(), "writes are in flight")
         })
     }
 }

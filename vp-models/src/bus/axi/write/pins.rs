@@ -1,6 +1,6 @@
 //! Writes where a partner with a clock is the memory or a master.
 
-use super::{Moving, Write, WriteSide};
+use super::{DataPhase, Write, WriteSide};
 use crate::bus::axi::channel::Step;
 use crate::bus::axi::pins::{Arrived, ManagerPins, SubordinatePins};
 use crate::bus::axi::{Answer, AxiConfig, AxiTarget, Burst, Unmapped};
@@ -30,16 +30,16 @@ impl Step<'_, WriteSide> {
         let AxiConfig { period, beat_bytes, .. } = self.channel.config;
         let (clients, now) = (self.clients, self.now);
         let open =
-            |moving: &&mut Moving| moving.stored == Time::MAX && clients[moving.write.client].port.is_outside;
-        if let Some(moving) = self.transfers.side.moving.back_mut().filter(open) {
-            let is_its = moving.write.generation == self.channel.partners.generation() && !pins.is_gone();
+            |phase: &&mut DataPhase| phase.stored == Time::MAX && clients[phase.write.client].port.is_outside;
+        if let Some(phase) = self.transfers.side.data_phases.back_mut().filter(open) {
+            let is_its = phase.write.generation == self.channel.partners.generation() && !pins.is_gone();
             let sender = Some(pins).filter(|_| is_its);
-            let stored = match moving.is_sent {
-                true => moving.pass_on(memory.as_deref(), sender, (now, beat_bytes)),
-                false => moving.arrive(sender, (now, period)),
+            let stored = match phase.is_sent {
+                true => phase.pass_on(memory.as_deref(), sender, (now, beat_bytes)),
+                false => phase.take_all(sender, (now, period)),
             };
             if let Some(stored) = stored {
-                moving.stored = stored;
+                phase.stored = stored;
                 self.transfers.pipeline.hold_bus(stored + period);
             }
         }
@@ -94,13 +94,13 @@ impl Step<'_, WriteSide> {
         for write in self.transfers.responder.open.take_all() {
             self.end(write, Some(why));
         }
-        if let Some(moving) = self.transfers.side.moving.back_mut().filter(|moving| moving.is_sent) {
-            moving.is_lost = true;
+        if let Some(phase) = self.transfers.side.data_phases.back_mut().filter(|phase| phase.is_sent) {
+            phase.is_lost = true;
         }
     }
 }
 
-impl Moving {
+impl DataPhase {
     /// Passes on to a memory outside what has come of a master outside; returns the time of its last beat.
     fn pass_on(
         &mut self,
@@ -124,7 +124,7 @@ impl Moving {
     }
 
     /// Takes all data of a master outside, if it has come; returns the time of its last beat.
-    fn arrive(&mut self, master: Option<&SubordinatePins>, (now, period): (Time, Time)) -> Option<Time> {
+    fn take_all(&mut self, master: Option<&SubordinatePins>, (now, period): (Time, Time)) -> Option<Time> {
         let burst = &mut self.write.burst;
         let last = self.write.granted + period * u64::from(burst.beats - 1);
         let arrived = match master {
