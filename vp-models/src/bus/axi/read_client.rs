@@ -1,52 +1,37 @@
 //! A read client as its memory interface sees it: its requests, and where its data goes.
+//!
+//! ```text
+//! engine: Requester::next → GeneratedReads → RunQueue → arbiter     of a client without a FIFO
+//!         ReadStream::request ─────────────→ RunQueue → arbiter     of a client with one
+//! engine ← ReadData ← beats from R
+//! ```
+//!
+//! * `requester`: the reads of a client without a FIFO, which the interface makes by a call to its engine.
+//! * `queue`: the runs of bytes in front of the arbiter.
+//! * `data`: the bytes from R, and the times of their beats.
+
+mod data;
+mod queue;
+mod requester;
+
+pub use requester::{Request, Requester};
 
 use super::arbiter::{ArbiterPort, Client};
 use super::burst::{Cut, Run};
-use super::bytes::Bytes;
 use super::intake::{BeatConsumer, Intake};
 use super::realigner::Realigner;
 use super::request_registers::RequestRegisters;
 use super::request_watch::RequestWatch;
-use super::{Answer, AxiTarget, Burst, Unmapped};
+use super::{Burst, Unmapped};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::fifos::FifoLevel;
-use std::cell::{Cell, RefCell};
+use data::ReadData;
+use queue::RunQueue;
+use requester::GeneratedReads;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Name, Time};
-
-/// Transactions that a client without a latency FIFO has waiting for the arbiter, at most: the requests in its pipeline.
-const REQUESTS_AHEAD: usize = 64;
-
-/// A read that is to be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    /// Time at which the read can be made at the earliest.
-    pub due: Time,
-    /// Byte address.
-    pub address: u64,
-    /// Bytes.
-    pub bytes: u32,
-}
-
-impl Request {
-    fn run(&self) -> Run {
-        Run { address: self.address, bytes: self.bytes }
-    }
-}
-
-/// Generates the reads of a client, one after the other.
-pub trait Requester {
-    /// The next read, when the previous one was made at `now`. `None`: it is not known yet, or there are no
-    /// more.
-    fn next(&self, now: Time) -> Option<Request>;
-}
-
-/// The reads of a requester: the present one, as far as it is not asked for.
-pub(super) struct RequesterState {
-    requester: Rc<dyn Requester>,
-    left: Request,
-}
 
 /// Kind of a read client, with what only that kind has.
 pub(super) enum ReadKind {
@@ -59,11 +44,8 @@ pub(super) enum ReadKind {
     },
     /// A client without one: the interface makes its reads, and its data may have to wait on the bus.
     Direct {
-        requester: RefCell<Option<RequesterState>>,
-        /// Time of its requester's next read; [`Time::MAX`] if that has no room in the queue.
-        next_read: Cell<Time>,
-        /// Event at which its requester has no more reads.
-        done: Event,
+        /// Its reads.
+        reads: GeneratedReads,
         /// Places behind the bus.
         intake: RefCell<Intake>,
         /// Counts of its requests, while its engine makes any.
@@ -79,9 +61,7 @@ pub(super) enum ReadKind {
 impl ReadKind {
     pub(super) fn direct(done: Event, intake: Intake) -> ReadKind {
         ReadKind::Direct {
-            requester: RefCell::default(),
-            next_read: Cell::new(Time::MAX),
-            done,
+            reads: GeneratedReads::new(done),
             intake: RefCell::new(intake),
             watch: RefCell::default(),
         }
@@ -97,21 +77,10 @@ pub(super) struct ReadClient {
     pub(super) cut: Cut,
     period: Time,
     pub(super) kind: ReadKind,
-    /// Runs of bytes that wait for the arbiter.
-    queue: RefCell<VecDeque<Run>>,
-    /// Number of bursts that wait.
-    waiting: Cell<usize>,
+    queue: RunQueue,
     /// Beats on their way to the client, if these are not those of the bus.
     realigner: Option<RefCell<Realigner>>,
-    /// Bytes that were asked for, from the first that is not taken; what has not come yet holds its place.
-    pub(super) data: RefCell<Bytes>,
-    /// Beats of which it is known when each is on the bus, and the bytes of it that are not taken.
-    beats: RefCell<VecDeque<(Time, u32)>>,
-    /// Number of bytes of these beats.
-    arrived_bytes: Cell<usize>,
-    pub(super) arrived: Event,
-    /// Number of bytes that the engine waits for; 0 if it does not wait.
-    pub(super) awaited_bytes: Cell<usize>,
+    pub(super) data: ReadData,
     /// The first burst that was answered with an error, among those since the last call that asks for it.
     pub(super) refused: RefCell<Option<Unmapped>>,
 }
@@ -138,14 +107,9 @@ impl ReadClient {
             cut: Cut::new(config, config.transaction_beats),
             period: config.period,
             kind,
-            queue: RefCell::default(),
-            waiting: Cell::new(0),
+            queue: RunQueue::default(),
             realigner: Realigner::of(config).map(RefCell::new),
-            data: RefCell::default(),
-            beats: RefCell::default(),
-            arrived_bytes: Cell::new(0),
-            arrived,
-            awaited_bytes: Cell::new(0),
+            data: ReadData::new(arrived),
             refused: RefCell::default(),
         }
     }
@@ -176,15 +140,13 @@ impl ReadClient {
     }
 
     pub(super) fn request(&self, burst: &Burst) {
-        self.queue.borrow_mut().push_back(Run { address: burst.address, bytes: burst.bytes });
-        self.waiting.set(self.waiting.get() + 1);
+        self.queue.push(Run { address: burst.address, bytes: burst.bytes });
     }
 
     /// Adds a burst that a master outside requests.
     pub(super) fn request_outside(&self, burst: Burst) {
         if let ReadKind::Outside { bursts } = &self.kind {
             bursts.borrow_mut().push_back(burst);
-            self.waiting.set(self.waiting.get() + 1);
         }
     }
 
@@ -192,59 +154,28 @@ impl ReadClient {
     pub(super) fn forget_outside(&self) {
         if let ReadKind::Outside { bursts } = &self.kind {
             bursts.borrow_mut().clear();
-            self.waiting.set(0);
         }
     }
 
     /// Starts a requester; returns the time of its first read, if there is one.
     pub(super) fn start(&self, requester: Rc<dyn Requester>, now: Time) -> Option<Time> {
-        let ReadKind::Direct { requester: place, next_read, .. } = &self.kind else { return None };
-        let left = requester.next(now)?;
-        self.begin_request(left.bytes);
-        next_read.set(left.due);
-        *place.borrow_mut() = Some(RequesterState { requester, left });
-        Some(left.due)
+        let ReadKind::Direct { reads, .. } = &self.kind else { return None };
+        let first = reads.start(requester, now)?;
+        self.begin_request(first.bytes);
+        Some(first.due)
     }
 
     /// Waits until its requester has no more reads.
     pub(super) async fn requests_made(&self) {
-        if let ReadKind::Direct { requester, done, .. } = &self.kind {
-            while requester.borrow().is_some() {
-                done.wait().await;
-            }
+        if let ReadKind::Direct { reads, .. } = &self.kind {
+            reads.made().await;
         }
-    }
-
-    /// Returns the arrival time of the next `bytes` bytes, if it is known.
-    pub(super) fn due(&self, bytes: usize) -> Option<Time> {
-        if self.arrived_bytes.get() < bytes {
-            return None;
-        }
-        let mut found = 0;
-        self.beats.borrow().iter().find_map(|&(due, bytes_of_beat)| {
-            found += bytes_of_beat as usize;
-            (found >= bytes).then_some(due)
-        })
     }
 
     /// Removes the first bytes, which have arrived; returns the time at which they were on the bus.
     pub(super) fn drop_first(&self, bytes: usize, now: Time) -> Time {
         self.change_level(now, -(bytes as i64));
-        self.data.borrow_mut().drop_first(bytes);
-        self.arrived_bytes.set(self.arrived_bytes.get() - bytes);
-        let (mut left, mut due, mut beats) = (bytes as u32, now, self.beats.borrow_mut());
-        while left > 0
-            && let Some(front) = beats.front_mut()
-        {
-            let taken = front.1.min(left);
-            due = front.0;
-            front.1 -= taken;
-            left -= taken;
-            if front.1 == 0 {
-                beats.pop_front();
-            }
-        }
-        due
+        self.data.drop_first(bytes, now)
     }
 
     // What the interface does.
@@ -252,76 +183,38 @@ impl ReadClient {
     /// Returns the time of its requester's next read; [`Time::MAX`] if that waits for room in the queue.
     #[inline]
     pub(super) fn next_read(&self) -> Time {
-        if let ReadKind::Direct { next_read, .. } = &self.kind { next_read.get() } else { Time::MAX }
+        if let ReadKind::Direct { reads, .. } = &self.kind { reads.next() } else { Time::MAX }
     }
 
     /// Queues the reads of its requester that are due by now, as far as there is room for them; returns the time of the next one.
     /// `None`: there is none.
     pub(super) fn generate_reads(&self, now: Time) -> Option<Time> {
-        let ReadKind::Direct { requester: place, next_read, done, .. } = &self.kind else { return None };
-        let mut place = place.borrow_mut();
-        let RequesterState { requester, left } = place.as_mut()?;
-        let mut queue = self.queue.borrow_mut();
-        loop {
-            if left.due > now {
-                next_read.set(left.due);
-                return Some(left.due);
-            }
-            let room = REQUESTS_AHEAD.saturating_sub(self.waiting.get());
-            let mut rest = left.run();
-            let bursts = self.cut.count(rest).min(room);
-            if bursts > 0 {
-                queue.push_back(self.cut.split(&mut rest, bursts));
-                self.waiting.set(self.waiting.get() + bursts);
-                (left.address, left.bytes) = (rest.address, rest.bytes);
-            }
-            if left.bytes > 0 {
-                // Goes on with the next grant.
-                next_read.set(Time::MAX);
-                return Some(Time::MAX);
-            }
-            match requester.next(now) {
-                Some(next) => {
-                    self.begin_request(next.bytes);
-                    *left = next;
-                }
-                None => {
-                    *place = None;
-                    done.notify_delta();
-                    return None;
-                }
-            }
-        }
+        let ReadKind::Direct { reads, .. } = &self.kind else { return None };
+        reads.generate(now, (&self.queue, self.cut), |bytes| self.begin_request(bytes))
     }
 
     /// Returns true if something waits for the arbiter.
     pub(super) fn is_requesting(&self) -> bool {
-        self.waiting.get() > 0
+        match &self.kind {
+            ReadKind::Outside { bursts } => !bursts.borrow().is_empty(),
+            _ => !self.queue.is_empty(),
+        }
     }
 
     /// Takes what is granted now, a burst or several at once.
     pub(super) fn grant(&self, now: Time) -> Burst {
-        self.waiting.set(self.waiting.get() - 1);
         if let ReadKind::Outside { bursts } = &self.kind {
             return bursts.borrow_mut().pop_front().unwrap_or_default();
         }
-        let mut queue = self.queue.borrow_mut();
-        let run = queue.front_mut().unwrap_or_else(|| unreachable!("a client is granted what it asks for"));
-        let burst = self.cut.burst(self.port.id, run);
-        if run.bytes == 0 {
-            queue.pop_front();
-        }
+        let burst = self.queue.take(self.cut, self.port.id);
         self.pass_arbiter(now);
-        if let ReadKind::Direct { next_read, .. } = &self.kind
-            && next_read.get() == Time::MAX
-        {
-            // What its requester has to make has room now, if there is any.
-            next_read.set(Time::ZERO);
+        if let ReadKind::Direct { reads, .. } = &self.kind {
+            reads.granted();
         }
         burst
     }
 
-    /// Tells the registers in front of the arbiter that it has taken a burst.
+    /// Notes in the registers in front of the arbiter that it has taken a burst.
     #[inline]
     pub(super) fn pass_arbiter(&self, now: Time) {
         match &self.kind {
@@ -360,36 +253,10 @@ impl ReadClient {
         }
     }
 
-    /// Returns true if a beat may wait for it, or is told of.
+    /// Returns true if a beat may wait for it, or its consumer is called for each.
     #[inline]
     pub(super) fn is_slow(&self) -> bool {
         matches!(&self.kind, ReadKind::Direct { intake, .. } if intake.borrow().delays())
-    }
-
-    /// Makes a place for a burst's data, none of which is there yet.
-    pub(super) fn reserve(&self, burst: &Burst) -> u64 {
-        let mut data = self.data.borrow_mut();
-        let position = data.end();
-        data.grow(burst.bytes as usize);
-        position
-    }
-
-    /// Asks the memory for a burst's data, and makes a place for it. What comes back is not in its place yet.
-    pub(super) fn read(&self, target: &dyn AxiTarget, burst: &Burst) -> (u64, Option<Answer<Vec<u8>>>) {
-        let mut data = self.data.borrow_mut();
-        let position = data.end();
-        let answer = match target.read_onto(burst, data.store()) {
-            Some(Ok(())) => return (position, None),
-            Some(Err(refused)) => Answer::Now(Err(refused)),
-            None => target.read(burst),
-        };
-        data.grow(burst.bytes as usize);
-        (position, Some(answer))
-    }
-
-    /// Stores data at its reserved position.
-    pub(super) fn store_data(&self, position: u64, bytes: &[u8]) {
-        self.data.borrow_mut().at(position, bytes.len()).copy_from_slice(bytes);
     }
 
     /// Delivers a burst whose first beat is on the bus at `first`, and the others a cycle each behind it.
@@ -422,9 +289,8 @@ impl ReadClient {
         if bytes == 0 {
             return;
         }
-        self.beats.borrow_mut().push_back((due, bytes));
         self.change_level(due.max(now), bytes.into());
-        self.count_arrived(bytes);
+        self.data.add_beat(due, bytes);
     }
 
     /// Changes the fill level of the latency FIFO at `time` by `bytes`.
@@ -432,17 +298,6 @@ impl ReadClient {
     fn change_level(&self, time: Time, bytes: i64) {
         if let ReadKind::Fifo { level, .. } = &self.kind {
             level.change(time, bytes);
-        }
-    }
-
-    #[inline]
-    fn count_arrived(&self, bytes: u32) {
-        let arrived = self.arrived_bytes.get() + bytes as usize;
-        self.arrived_bytes.set(arrived);
-        let awaited_bytes = self.awaited_bytes.get();
-        if awaited_bytes > 0 && arrived >= awaited_bytes {
-            self.awaited_bytes.set(0);
-            self.arrived.notify_delta();
         }
     }
 }
@@ -458,29 +313,22 @@ impl ReadClient {
             period: _,
             kind,
             queue,
-            waiting,
             realigner,
             data,
-            beats,
-            arrived_bytes,
-            arrived: _,
-            awaited_bytes,
             refused,
         } = self;
         at.part(name)?;
-        let is_requesting = waiting.get() > 0 || !queue.borrow().is_empty();
-        at.at_rest(!is_requesting && awaited_bytes.get() == 0, "a read is asked for")?;
+        let is_requesting = self.is_requesting() || !queue.is_empty();
+        at.at_rest(!is_requesting && !data.is_awaited(), "a read is asked for")?;
         if let Some(realigner) = realigner {
             realigner.borrow().checkpoint(at)?;
         }
-        let is_empty = data.borrow().len() == 0 && beats.borrow().is_empty() && arrived_bytes.get() == 0;
-        at.at_rest(is_empty, "nobody has taken what was read")?;
+        at.at_rest(data.is_empty(), "nobody has taken what was read")?;
         match kind {
             ReadKind::Fifo { registers, level: _ } => registers.borrow_mut().checkpoint(at)?,
-            ReadKind::Direct { requester, next_read, done: _, intake, watch } => {
+            ReadKind::Direct { reads, intake, watch } => {
                 at.at_rest(watch.borrow().is_none(), "reads are counted")?;
-                at.at_rest(requester.borrow().is_none(), "a read is asked for")?;
-                at.cell(next_read)?;
+                reads.checkpoint(at)?;
                 intake.borrow_mut().checkpoint(at)?;
             }
             ReadKind::Outside { .. } => at.at_rest(false, "a master outside was attached")?,

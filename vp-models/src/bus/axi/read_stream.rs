@@ -253,12 +253,12 @@ impl ReadStream {
 
     /// Looks at the next bytes, which have come.
     pub fn look(&self, bytes: usize, look: impl FnOnce(&[u8])) {
-        look(self.client.data.borrow().first(bytes));
+        self.client.data.look(bytes, look);
     }
 
     /// Returns the time at which the next bytes, which have come, were on the bus.
     pub fn due(&self, bytes: usize) -> Time {
-        self.client.due(bytes).unwrap_or(self.sim.now())
+        self.client.data.due(bytes).unwrap_or(self.sim.now())
     }
 
     /// Waits until so many bytes have been on the bus.
@@ -266,14 +266,7 @@ impl ReadStream {
         if bytes == 0 {
             return;
         }
-        let due = loop {
-            if let Some(due) = self.client.due(bytes) {
-                break due;
-            }
-            self.client.awaited_bytes.set(bytes);
-            self.client.arrived.wait().await;
-        };
-        self.client.awaited_bytes.set(0);
+        let due = self.client.data.arrival(bytes).await;
         self.sim.wait_until(due).await;
     }
 

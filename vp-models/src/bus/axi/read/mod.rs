@@ -235,7 +235,7 @@ impl Step<'_, ReadSide> {
         }
         let (position, answer) = match client.port.is_outside {
             true => (0, Some(self.channel.target.read(&burst))),
-            false => client.read(&*self.channel.target, &burst),
+            false => client.data.read(&*self.channel.target, &burst),
         };
         let (requested, first, last) = (now, Time::MAX, Time::MAX);
         let generation = self.channel.partners.generation();

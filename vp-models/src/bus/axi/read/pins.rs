@@ -71,7 +71,7 @@ impl Step<'_, ReadSide> {
         }
         let client = &self.clients[number];
         // A master outside takes its data at its pins.
-        let position = if client.port.is_outside { 0 } else { client.reserve(&burst) };
+        let position = if client.port.is_outside { 0 } else { client.data.reserve(&burst) };
         memory.read(self.now, burst, number, (position, self.channel.partners.generation()));
     }
 
@@ -96,7 +96,7 @@ impl Step<'_, ReadSide> {
                 if beat.error {
                     client.refuse(&read.burst, "the memory answered an error", self.now, self.observed);
                 } else {
-                    client.store_data(read.position + from as u64, &beat.data[lane..lane + count]);
+                    client.data.store(read.position + from as u64, &beat.data[lane..lane + count]);
                 }
                 self.transfers.count.close(1, self.now, self.now);
                 self.pass_beat(read.client, count as u32);

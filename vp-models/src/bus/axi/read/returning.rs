@@ -190,7 +190,7 @@ fn store(
 ) {
     let burst = &read.burst;
     match answer {
-        Ok(data) if data.len() == burst.bytes as usize => client.store_data(read.position, &data),
+        Ok(data) if data.len() == burst.bytes as usize => client.data.store(read.position, &data),
         // Hardware gets a DECERR response and whatever is on the bus: zeros here, as they were reserved.
         answer => {
             let wrong_length = |data: Vec<u8>| {
