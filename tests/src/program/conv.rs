@@ -69,9 +69,10 @@ impl BufferUse {
             let is_last = number == groups || self.keep[1];
             let needed = if is_last { all } else { end.next_multiple_of(entry).min(all) };
             let read = ((base + needed).next_multiple_of(block) - base).min(all);
-            let held = read.saturating_sub(freed);
+            // What is read beyond the banks waits in CDMA.
+            let (held, written) = (read.saturating_sub(freed), needed.saturating_sub(freed));
             freed = end.next_multiple_of(entry);
-            held <= room
+            held <= room && written <= u64::from(self.banks[1]) * bank
         })
     }
 

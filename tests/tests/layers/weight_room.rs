@@ -74,9 +74,12 @@ proptest! {
         less in 0u32..12,
         atoms in 0u32..9,
         keeps: bool,
+        surplus in 0u32..3,
     ) {
         let draw = Draw::new(platform, 0);
-        let (layer, buffer) = filling(&draw, (groups, banks), less, atoms);
+        let (mut layer, buffer) = filling(&draw, (groups, banks), less, atoms);
+        // Bytes are read behind the kernels, too.
+        layer.order.unit <<= 3 * surplus;
         let buffer = BufferUse { keep: [false, keeps && groups == 1], ..buffer };
         let config = &draw.description().nvdla().expect("NVDLA").config;
         let (waits, warnings) = waits(&mut Device::new(draw.description()), &layer, &buffer);

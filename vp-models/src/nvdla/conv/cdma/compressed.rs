@@ -164,7 +164,8 @@ impl CompressedRequests {
         let (base, all, end) = match stream {
             Stream::Stored(stored) => {
                 let StoredBytes { base, bytes } = self.stored(stored);
-                (base, bytes, block_end(base, u64::from(done) + 1, atom) as u32)
+                let end = block_end(base, u64::from(done) + 1, atom).min(bytes.into());
+                (base, bytes, end as u32)
             }
             Stream::Sizes => {
                 let all = (SIZE_BYTES * self.groups()).next_multiple_of(atom);
@@ -325,7 +326,7 @@ impl Cdma {
         let stream = self.weights.stream(layer.weights.ram);
         let latency = self.cycles(self.timing.conv.weight_arrival);
         let arrival = WeightArrival::new(self.cycle);
-        let (mut written, mut taken, mut failed) = ([0; 2], Time::ZERO, false);
+        let (mut written, mut taken, mut failed, mut warned) = ([0; 2], Time::ZERO, false, false);
         while requests.asked.some().await {
             let Some((of, bytes, asked)) = requests.asked.pop() else { return };
             // A group may lack no more than the first beats of a read, whose others come later where few reads can be outstanding.
@@ -341,8 +342,12 @@ impl Cdma {
                     Stream::Sizes if !failed => {
                         let known = requests.ends.borrow().len();
                         state = requests.sizes(&data);
-                        if let Some((place, in_blocks, banks)) = requests.lacks_room(known) {
+                        if state.is_ok()
+                            && !warned
+                            && let Some((place, in_blocks, banks)) = requests.lacks_room(known)
+                        {
                             self.warn_of_blocks(place, in_blocks, banks);
+                            warned = true;
                         }
                     }
                     Stream::Sizes => {}

@@ -76,8 +76,8 @@ impl Cdma {
             true => bytes,
             false => (0..=last).map(|group| of(needed(group))).max().unwrap_or(0),
         };
-        // In whole entries: a group begins in the one in which the group before it ends.
-        let at_once = most(&|range| range.end.saturating_sub(range.start / entry * entry));
+        // The entry that two groups share is given back with the first.
+        let at_once = most(&|range| range.end.saturating_sub(range.start.next_multiple_of(entry)));
         let stored = StoredBytes { base: weights.base, bytes: weights.bytes };
         let in_blocks = most(&|range| stored.at_once(range, hardware));
         let register = reg::D_WEIGHT_BYTES::WEIGHT_BYTES;
@@ -94,7 +94,9 @@ impl Cdma {
                  are lost until reset, as convolutions before have brought so many behind their kernels and CSC gives back only \
                  what it reads (NV_NVDLA_CDMA_wt, wt_wr_dmatx_cnt), so that CDMA waits for ever"
             ));
-        } else if in_blocks + in_front > hardware.weight_room(layer.banks.weight).into() {
+        } else if at_once > room.into()
+            || in_blocks + in_front > hardware.weight_room(layer.banks.weight).into()
+        {
             self.warn_of_blocks(reg::D_WEIGHT_ADDR_LOW::WEIGHT_ADDR_LOW, in_blocks, layer.banks.weight);
         } else {
             return false;
@@ -108,8 +110,8 @@ impl Cdma {
         self.control.warn(format_args!(
             "CDMA.{place}: for kernels that are needed together CDMA reads {in_blocks} bytes, in blocks up to a multiple of {block}, for the last \
              of them all there is to read, and {} bytes of banks do not hold the last block. CDMA asks for none that has not room as a \
-             whole (NV_NVDLA_CDMA_wt, wt_req_overflow), so that it waits for ever. Let what is read begin at a multiple of {block}, and \
-             end with the kernels, or give it a bank more",
+             whole, and writes none beyond the banks (NV_NVDLA_CDMA_wt, wt_req_overflow, wt_wr_dmatx_cnt), so that it waits for ever. Let \
+             what is read begin at a multiple of {block}, and end with the kernels, or give it a bank more",
             banks * hardware.bank_bytes()
         ));
     }

@@ -33,6 +33,9 @@ use std::ops::Range;
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
+/// Cycles from the enable of a layer that has all in the buffer to its first sums at SDP, at least.
+const FIRST_SUMS: u64 = 28;
+
 /// Cycles from kernels in the buffer to the first package with them: the package is made, and goes through a FIFO.
 const TO_PACKAGE: u64 = 2;
 
@@ -169,8 +172,10 @@ impl Csc {
             let ready = self.sim.now();
             let fetch = self.buffer.announced().await;
             // Where all is in the buffer, CSC does not wait for CDMA, which only tells here that it brings nothing (RTL, `NV_NVDLA_CSC_sg.v`, layer_st,
-            // need_pending, cbuf_ready).
-            let ready = (fetch.slices == 0 && !fetch.weights).then_some(ready);
+            // need_pending, cbuf_ready). A start whose sums would be with SDP by now cannot be made up for.
+            let has_all = fetch.slices == 0 && !fetch.weights;
+            let is_recent = self.sim.now() <= ready + self.cycle * FIRST_SUMS;
+            let ready = (has_all && is_recent).then_some(ready);
             self.buffer.begin(number, &fetch, !self.hardware.compression);
             if fetch.clear_weights {
                 before = before.map(|before| Before { weights: None, ..before });
