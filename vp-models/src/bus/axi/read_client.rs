@@ -44,7 +44,7 @@ pub(super) enum ReadKind {
     },
     /// A client without one: the interface makes its reads, and its data may have to wait on the bus.
     Direct {
-        /// Its reads.
+        /// The reads of its requester.
         reads: GeneratedReads,
         /// Places behind the bus.
         intake: RefCell<Intake>,
