@@ -61,7 +61,7 @@ impl Draw {
         buffer.holds_blocks(&self.config(), layer, sizes.as_deref())
     }
 
-    /// Like [`Draw::convolution`], with or without room for the kernels.
+    /// A convolution of a feature cube or of an image, with or without room for its kernels.
     pub(super) fn any_convolution(&mut self, is_image: bool) -> (ConvLayer, BufferUse) {
         let (format, config) = (self.format(), self.config());
         let [mut width, height, channels] = self.size();

@@ -119,7 +119,7 @@ impl<D: Direction> Channel<D> {
         }
     }
 
-    /// Does something of what is due at `now`.
+    /// Lends the channel to `act` as a step at `now`.
     pub(super) fn at<T>(&self, now: Time, observed: &Observed, act: impl FnOnce(Step<'_, D>) -> T) -> T {
         let (clients, transfers) = (self.arbiter.clients(), &mut *self.transfers.borrow_mut());
         act(Step { channel: self, transfers, clients: &clients, observed, now })

@@ -19,8 +19,9 @@ pub(super) struct PoolingLayer<'a> {
     shut: Option<ShutPooling>,
     /// End of the layer, where that is before PDP has taken all.
     left: Option<LeftForPooling>,
-    /// As in [`ToPooling`].
+    /// True if an atom begins before all of it has room on the way ([`ToPooling`]).
     pub(super) is_split: bool,
+    /// True if the next atom's way is free when the first half of one has left for PDP ([`ToPooling`]).
     pub(super) counts_by_first: bool,
 }
 

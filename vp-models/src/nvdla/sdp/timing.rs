@@ -106,7 +106,8 @@ pub(super) fn operands_later(layer: &SdpLayer, timing: &SdpTiming) -> [i32; 3] {
     })
 }
 
-/// Returns the same for ALU and multiplier of each stage of nvdlav1, whose stages have `registers` each, whatever they bypass. In BS and BN the
+/// Returns the cycles by which operands of ALU and multiplier of each stage of nvdlav1 may come to their register later than data to SDP's input. Its
+/// stages have `registers` each, whatever they bypass. In BS and BN the
 /// multiplier is behind the five registers of the ALU (RTL, `NV_NVDLA_SDP_CORE_x.v`), in EW it is in front of the ALU, and its operand, which is
 /// converted, must be there a cycle before the data (seen at the inputs of `NV_NVDLA_SDP_core.v`: bs_data_in, bs_alu_in, bs_mul_in, and of bn and ew).
 pub(super) fn later_of_operators(layer: &SdpLayer, registers: u32) -> [[i32; 2]; 3] {
